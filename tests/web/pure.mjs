@@ -14,7 +14,7 @@ const { Curves, PIECE } = await load("curves");
 const { PROCESS } = await load("data");
 const { boxes } = await load("flame");
 const format = await load("format");
-const { Kept } = await load("kept");
+const { Retained } = await load("retained");
 const { Loader } = await load("loader");
 const { Named } = await load("named");
 const { isComparable, measureRows, byNode, lastMoment, boundariesOf, boundaryNear } = await load("metric");
@@ -663,7 +663,7 @@ test("what a scan found is a tree whose sums are right, whatever is folded, and 
   const { tree, added, own, hidden } = scan.kept;
   const page = { data: scan, state: { unit: "bytes", query: "", kept: 0 }, shortPath: () => "a.c", changed: () => {} };
   page.data = scanned();
-  const kept = new Kept(page, scan);
+  const kept = new Retained(page, scan);
   const rows = (unit) => {
     const sums = totals(tree, added[unit]);
     return Array.from(tree.label, (label, node) => [tree.depth(node), kept.name(label).short, sums[node], own[unit][node], hidden[node]]);

@@ -9,7 +9,7 @@ const [assets, page, expectedFile] = process.argv.slice(2);
 const load = (name) => import(pathToFileURL(`${assets}/${name}.js`).href);
 const { readData } = await load("data");
 const { bytes, count, percent } = await load("format");
-const { Kept } = await load("kept");
+const { Retained } = await load("retained");
 const { Named } = await load("named");
 const { readScan, HELD, LOST, REACHABLE, SEVERAL, SMALLER } = await load("scan");
 const { totals } = await load("tree");
@@ -27,7 +27,7 @@ const stub = Object.assign(new Named(data), { state: { unit: "bytes", query: "",
 for (const { json, tree } of expected) {
   const { number } = json.scan;
   const scan = readScan(element(`scan-${number}`));
-  const kept = new Kept(stub, scan);
+  const kept = new Retained(stub, scan);
   const { head } = scan;
   for (const field of ["scan", "held", "reachable", "unreachable", "overlapping", "links", "pointers"]) assert.deepEqual(head[field], json[field], field);
   for (const part of ["tree", "stacks", "roots", "classes", "unreachable"]) assert.equal(head.left_out[part].rows, 0, `all of ${part} is there`);

@@ -8,8 +8,8 @@ mod document;
 mod flame;
 mod functions;
 mod help;
-mod kept;
 mod list;
+mod retained;
 mod status;
 mod time;
 mod tracks;
@@ -73,7 +73,7 @@ fn page(buffer: &mut Buffer, body: Rect, model: &Model, theme: &Theme) {
         Page::Leaks | Page::Temporary | Page::Frees | Page::FreesInverted | Page::Lines | Page::Marks => {
             list::draw(buffer, model, theme)
         }
-        page if page.is_of_scans() => kept::draw(buffer, model, theme),
+        page if page.is_of_scans() => retained::draw(buffer, model, theme),
         _ => document::draw(buffer, body, model, theme),
     }
 }

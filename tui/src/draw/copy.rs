@@ -4,7 +4,7 @@ use super::status::about;
 use super::tree::{function_numbers, own};
 use crate::catalogue;
 use crate::model::{Model, Page, Pane};
-use crate::work::{RowTarget, View, kept_header, kept_numbers, numbers};
+use crate::work::{RowTarget, View, numbers, retained_header, retained_numbers};
 use analysis::{Kind, LabelId, Tree};
 use export::flamegraph;
 use heap_graph::Holder;
@@ -91,7 +91,7 @@ fn outline(model: &Model, most: usize) -> Option<(Outline, usize)> {
         title.push(reason);
         return Some((Outline { title, ..Outline::default() }, 0));
     }
-    if let Some(kept) = model.kept().filter(|_| model.page.is_of_scans() && model.page != Page::Scans) {
+    if let Some(kept) = model.retained().filter(|_| model.page.is_of_scans() && model.page != Page::Scans) {
         title.extend(kept.about.iter().cloned());
         title.extend((model.page == Page::Unreachable).then(|| kept.meaning.to_owned()));
     }
@@ -113,7 +113,7 @@ fn outline(model: &Model, most: usize) -> Option<(Outline, usize)> {
         }
         Page::Retained => {
             let outline = of_kept(model, title, most);
-            let left_out = model.kept_tree.count() - outline.rows.len();
+            let left_out = model.retained_tree.count() - outline.rows.len();
             Some((outline, left_out))
         }
         _ => {
@@ -151,19 +151,21 @@ fn outline(model: &Model, most: usize) -> Option<(Outline, usize)> {
 
 /// The open rows of the tree of what keeps what; all their numbers are in columns.
 fn of_kept(model: &Model, title: Vec<String>, most: usize) -> Outline {
-    let Some((kept, tree)) = model.kept_tree.shown() else { return Outline { title, ..Outline::default() } };
+    let Some((kept, tree)) = model.retained_tree.shown() else {
+        return Outline { title, ..Outline::default() };
+    };
     let whole = tree.node(Tree::ROOT).total;
-    let rows = model.kept_tree.all_rows(most).into_iter().map(|row| {
+    let rows = model.retained_tree.all_rows(most).into_iter().map(|row| {
         let node = tree.node(row.id);
         let label = kept.label(node.label);
         OutlineRow {
-            numbers: cells(&kept_numbers(node.total, kept.own(row.id), whole)),
+            numbers: cells(&retained_numbers(node.total, kept.own(row.id), whole)),
             indent: row.indent as usize,
             name: label.name.clone(),
             is_generated: !matches!(label.target, RowTarget::For(Holder::Root(_) | Holder::Stack(_))),
         }
     });
-    Outline { columns: cells(&kept_header(["retained", "own"], "kept")), rows: rows.collect(), title }
+    Outline { columns: cells(&retained_header(["retained", "own"], "kept")), rows: rows.collect(), title }
 }
 
 /// The open rows of a tree.

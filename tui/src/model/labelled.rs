@@ -1,6 +1,6 @@
 //! What the nodes of a tree stand for, whatever kind of tree it is.
 
-use crate::work::{Kept, RowTarget, View};
+use crate::work::{RetainedMemory, RowTarget, View};
 use analysis::{LabelId, Metric};
 use heap_graph::Holder;
 use std::borrow::Cow;
@@ -41,7 +41,7 @@ impl Labelled for View {
     }
 }
 
-impl Labelled for Kept {
+impl Labelled for RetainedMemory {
     fn name(&self, label: LabelId) -> &str {
         &self.label(label).name
     }

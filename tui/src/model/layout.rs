@@ -82,7 +82,7 @@ pub(crate) fn of_scans(body: Rect, lines: usize) -> [Rect; 3] {
 
 /// The tree of a scan, and the details of its selected row below or beside it. The tree gets most of the room, or all
 /// if there is little.
-pub(crate) fn kept(page: Rect) -> [Rect; 2] {
+pub(crate) fn retained(page: Rect) -> [Rect; 2] {
     if page.width >= 2 * WIDE - 40 {
         return Layout::horizontal([Constraint::Percentage(50); 2]).spacing(1).areas(page);
     }

@@ -5,7 +5,7 @@ use super::page::Page;
 use super::state::Model;
 use super::wrap::wrapped;
 use crate::catalogue;
-use crate::work::{Answer, Kept, Question, Request, StackList, Tone, at};
+use crate::work::{Answer, Question, Request, RetainedMemory, StackList, Tone, at};
 use analysis::query::Part;
 use analysis::{Metric, Opening};
 use capture::NodeId;
@@ -39,7 +39,7 @@ impl Model {
     }
 
     /// What is known about the scan or, until it is answered, about the last one.
-    pub(crate) fn kept(&self) -> Option<Arc<Kept>> {
+    pub(crate) fn retained(&self) -> Option<Arc<RetainedMemory>> {
         match self.answers.to(&Request::Retained(self.scan()?)) {
             Some(Answer::Retained(kept)) => Some(kept.clone()),
             Some(_) => None,
@@ -60,25 +60,25 @@ impl Model {
     }
 
     /// The rows of the page: what stacks, roots or classes retain, or what is unreachable; none on other pages.
-    pub(super) fn kept_list(&self) -> Option<Arc<StackList>> {
-        let list: fn(&Kept) -> &Arc<StackList> = match self.page {
+    pub(super) fn retained_list(&self) -> Option<Arc<StackList>> {
+        let list: fn(&RetainedMemory) -> &Arc<StackList> = match self.page {
             Page::RetainedStacks => |kept| &kept.stacks,
             Page::RetainedRoots => |kept| &kept.roots,
             Page::RetainedClasses => |kept| &kept.classes,
             Page::Unreachable => |kept| &kept.unreachable,
             _ => return None,
         };
-        self.kept().map(|kept| list(&kept).clone())
+        self.retained().map(|kept| list(&kept).clone())
     }
 
     /// Updates the tree to the latest answer, and scrolls to the selected row.
     pub(super) fn settle_scans(&mut self) {
-        let Some(kept) = self.kept().filter(|_| self.page.is_of_scans()) else { return };
-        let [rows, _] = layout::kept(self.page_area());
+        let Some(kept) = self.retained().filter(|_| self.page.is_of_scans()) else { return };
+        let [rows, _] = layout::retained(self.page_area());
         let height = usize::from(layout::below_header(rows).height);
         let tree = kept.tree.clone();
-        self.kept_tree.adopt(kept, tree, Opening::Rows(height));
-        self.kept_tree.scroll(height);
+        self.retained_tree.adopt(kept, tree, Opening::Rows(height));
+        self.retained_tree.scroll(height);
     }
 
     /// The area of the page: those about a scan have their titles above it.
@@ -106,7 +106,7 @@ impl Model {
     /// little room.
     pub(crate) fn lines_of_scan(&self) -> Vec<(Tone, String)> {
         let unheeded = self.unheeded().map(|question| catalogue::unheeded(&question.chosen().join(" · ")));
-        let kept = self.kept().filter(|_| self.page != Page::Scans);
+        let kept = self.retained().filter(|_| self.page != Page::Scans);
         let found = kept.iter().flat_map(|kept| &kept.about).zip(0..).map(|(text, place)| {
             let tone = if place == 0 { Tone::Heading } else { Tone::Warning };
             (tone, text.clone())
@@ -135,8 +135,8 @@ impl Model {
     /// The stack of the selected row, with its names.
     pub(crate) fn selected_stack(&self) -> Option<(Arc<Loaded>, NodeId)> {
         if self.page == Page::Retained {
-            let (kept, _) = self.kept_tree.shown()?;
-            return Some((kept.loaded.clone(), kept.node(self.kept_tree.label()?)?));
+            let (kept, _) = self.retained_tree.shown()?;
+            return Some((kept.loaded.clone(), kept.node(self.retained_tree.label()?)?));
         }
         let list = self.list()?;
         let node = list.rows.get(self.cursor_now().selected)?.node?;

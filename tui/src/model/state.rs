@@ -13,8 +13,8 @@ use super::trail::Trail;
 use super::wrap::wrapped;
 use crate::catalogue;
 use crate::work::{
-    Answer, Changes, Compare, Document, History, Kept, Place, Question, Request, SourceText, StackList, View,
-    place_of,
+    Answer, Changes, Compare, Document, History, Place, Question, Request, RetainedMemory, SourceText,
+    StackList, View, place_of,
 };
 use analysis::{Amount, LabelId, Metric, Opening};
 use engine::Loaded;
@@ -63,7 +63,7 @@ pub(crate) struct Model {
     /// Number of the chosen scan; none for the last one.
     pub(crate) chosen_scan: Option<usize>,
     /// The tree of what keeps what, for the scan on the pages.
-    pub(crate) kept_tree: Pane<Kept>,
+    pub(crate) retained_tree: Pane<RetainedMemory>,
     /// The time axis.
     pub(crate) time: Time,
     /// Positions in lists and texts.
@@ -291,7 +291,7 @@ impl Model {
 
     /// The rows of the page; until they arrive, those of another question.
     pub(crate) fn list(&self) -> Option<Arc<StackList>> {
-        if let Some(list) = self.kept_list() {
+        if let Some(list) = self.retained_list() {
             return Some(list);
         }
         let topic = self.page.list()?;

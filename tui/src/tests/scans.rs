@@ -8,7 +8,7 @@ use crate::support::Made;
 use crate::support::fixtures::scanned;
 use crate::support::golden::check_golden;
 use crate::update::{Effect, Event};
-use crate::work::{Answer, Asked, Kept, Request, RowTarget, kept_numbers};
+use crate::work::{Answer, Asked, Request, RetainedMemory, RowTarget, retained_numbers};
 use analysis::query::Part;
 use analysis::{Amount, Metric, Tree};
 use capture::{Area, AreaKind, Ended, NodeId, Scan, ThreadId};
@@ -26,8 +26,8 @@ fn user() -> User {
 }
 
 /// The results of the scan on the screen.
-fn kept(user: &User) -> Arc<Kept> {
-    user.model.kept().expect("there is one")
+fn kept(user: &User) -> Arc<RetainedMemory> {
+    user.model.retained().expect("there is one")
 }
 
 /// The output of `retained --json`.
@@ -91,14 +91,14 @@ fn numbers_are_those_of_the_command() {
             list.rows.iter().map(|row| row.numbers.clone()).collect::<Vec<_>>()
         };
         let expected = |rows: &[Value], keys: [&str; 2], whole| {
-            let row = |row: &Value| kept_numbers(amount(&row[keys[0]]), amount(&row[keys[1]]), whole);
+            let row = |row: &Value| retained_numbers(amount(&row[keys[0]]), amount(&row[keys[1]]), whole);
             rows.iter().map(row).collect::<Vec<_>>()
         };
         let stacks = rows(&json["stacks"]);
         assert_eq!(numbers(&kept.stacks), expected(stacks, ["retained", "own"], whole));
         let mut by_root = expected(rows(&json["roots"]), ["retained", "direct"], whole);
         let several = amount(&json["several_roots"]);
-        by_root.extend((!several.is_zero()).then(|| kept_numbers(several, Amount::ZERO, whole)));
+        by_root.extend((!several.is_zero()).then(|| retained_numbers(several, Amount::ZERO, whole)));
         assert_eq!(numbers(&kept.roots), by_root);
         assert_eq!(numbers(&kept.classes), expected(rows(&json["classes"]), ["retained", "own"], whole));
         let lost = rows(&json["unreachable_stacks"]);
@@ -205,15 +205,15 @@ fn rows_lead_on() {
     assert_eq!((user.model.page, user.model.question.part.clone()), (Page::Retained, Part::Whole));
     user.press("ii/of app<Enter><Enter>");
     let name = |user: &User| {
-        let (kept, _) = user.model.kept_tree.shown().unwrap();
-        kept.name(user.model.kept_tree.label().unwrap()).to_owned()
+        let (kept, _) = user.model.retained_tree.shown().unwrap();
+        kept.name(user.model.retained_tree.label().unwrap()).to_owned()
     };
     assert_eq!((user.model.page, name(&user).as_str()), (Page::Retained, "variables of app"));
     user.press("ii/libq<Enter><Enter>");
     assert!(user.model.notice.is_some() && user.model.page == Page::RetainedRoots, "it keeps nothing alone");
     user.press("K<Home>i/push<Enter><Right>");
-    let (kept, tree) = user.model.kept_tree.shown().unwrap();
-    let id = user.model.kept_tree.selected().unwrap();
+    let (kept, tree) = user.model.retained_tree.shown().unwrap();
+    let id = user.model.retained_tree.selected().unwrap();
     assert_eq!((user.model.page, tree.node(id).total.bytes, kept.own(id).bytes), (Page::Retained, 20, 20));
     assert!(
         user.press("<Back>").model.page == Page::RetainedStacks
@@ -228,20 +228,20 @@ fn open_rows_stay_open_in_other_scans() {
     let mut user = user();
     user.press("Kco/dup<Enter>");
     let selected = |user: &User| {
-        let (kept, _) = user.model.kept_tree.shown().unwrap();
-        kept.name(user.model.kept_tree.label().unwrap()).to_owned()
+        let (kept, _) = user.model.retained_tree.shown().unwrap();
+        kept.name(user.model.retained_tree.label().unwrap()).to_owned()
     };
-    let open = user.model.kept_tree.all_rows(100).len();
+    let open = user.model.retained_tree.all_rows(100).len();
     assert!(selected(&user).starts_with("dup") && open == 7, "{}", user.screen());
     for keys in ["iiiii<Home><Enter>", "iiiii<End><Enter>", "s", "s", "s", "iiiiii"] {
         user.press(keys);
         assert!(selected(&user).starts_with("dup"), "after {keys}");
-        assert_eq!(user.model.kept_tree.all_rows(100).len(), open, "after {keys}");
+        assert_eq!(user.model.retained_tree.all_rows(100).len(), open, "after {keys}");
     }
     user.press("<Left>");
     assert!(selected(&user).starts_with("push"));
     user.press("<Left>");
-    assert_eq!(user.model.kept_tree.all_rows(100).len(), open - 1);
+    assert_eq!(user.model.retained_tree.all_rows(100).len(), open - 1);
 }
 
 /// Check that the row of blocks that no single root keeps says which roots keep them together, in the list of roots
@@ -324,7 +324,7 @@ fn the_mouse_works_on_scans() {
     mouse(&mut user, down, 60, at);
     assert!(user.screen().lines().nth(at.into()).unwrap().contains('▸'), "{}", user.screen());
     mouse(&mut user, MouseEventKind::ScrollUp, 60, at);
-    assert_eq!(user.model.kept_tree.selected(), Some(Tree::ROOT));
+    assert_eq!(user.model.retained_tree.selected(), Some(Tree::ROOT));
     mouse(&mut user, down, 1, 3);
     let titles = user.screen().lines().nth(2).unwrap().to_owned();
     mouse(&mut user, down, titles.find("stacks").unwrap() as u16, 2);
@@ -452,7 +452,7 @@ fn large_graphs_cost_their_screen() {
     assert_eq!(kept(&user).tree.len(), 2 + 30 + 900);
     for keys in ["o", "<PgDn>", "s", "o<Down><Down>"] {
         user.press(keys).screen();
-        let looked_at = user.model.kept_tree.visible().unwrap().looked_at();
+        let looked_at = user.model.retained_tree.visible().unwrap().looked_at();
         assert!(looked_at <= 4 * 26, "{keys}: {looked_at} nodes");
     }
 }
@@ -527,7 +527,7 @@ fn rows_are_given_up() {
     let until = |question: u32| {
         asked.set(0);
         let is_wanted = || asked.replace(asked.get() + 1) < question;
-        Kept::new(loaded.clone(), &scanned, &Pace::while_wanted(&is_wanted))
+        RetainedMemory::new(loaded.clone(), &scanned, &Pace::while_wanted(&is_wanted))
     };
     let kept = until(u32::MAX).expect("it is wanted");
     let rows = [&kept.stacks, &kept.roots, &kept.unreachable].map(|list| list.rows.len());

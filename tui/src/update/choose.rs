@@ -21,7 +21,7 @@ pub(super) fn metric(model: &mut Model, step: isize) {
 pub(super) fn sort(model: &mut Model) {
     let next = match model.page {
         Page::Functions => model.functions.order().next(),
-        Page::Retained => model.kept_tree.order().next(),
+        Page::Retained => model.retained_tree.order().next(),
         page if page.is_of_scans() => {
             model.notice = Some(catalogue::SORTED_AS_THEY_ARE.to_owned());
             return;
@@ -34,7 +34,7 @@ pub(super) fn sort(model: &mut Model) {
     };
     match model.page {
         Page::Functions => model.functions.set_order(next),
-        Page::Retained => model.kept_tree.set_order(next),
+        Page::Retained => model.retained_tree.set_order(next),
         _ => model.pane_mut().set_order(next),
     }
     let [total, own] = if model.page == Page::Retained { ["retained", "own"] } else { ["total", "self"] };

@@ -61,7 +61,7 @@ fn pressed(model: &mut Model, at: Position) {
     if select(model, areas.body, at) {
         match model.page {
             Page::Tree => model.pane_mut().toggle(),
-            Page::Retained => model.kept_tree.toggle(),
+            Page::Retained => model.retained_tree.toggle(),
             Page::Functions if model.functions.focus == Focus::Below => model.functions.below.toggle(),
             _ => moves::activate(model),
         }
@@ -77,8 +77,8 @@ fn select(model: &mut Model, body: Rect, at: Position) -> bool {
     match model.page {
         Page::Tree => row(body).is_some_and(|row| model.pane_mut().click(row)),
         Page::Retained => {
-            let [rows, _] = layout::kept(model.page_area());
-            row(rows).is_some_and(|row| model.kept_tree.click(row))
+            let [rows, _] = layout::retained(model.page_area());
+            row(rows).is_some_and(|row| model.retained_tree.click(row))
         }
         Page::Flame | Page::Changes => {
             let [area, _] = layout::flame(body);

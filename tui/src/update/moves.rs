@@ -14,7 +14,7 @@ pub(super) fn step(model: &mut Model, rows: isize) {
     let height = usize::from(model.areas().body.height);
     match model.page {
         Page::Tree => model.pane_mut().step(rows),
-        Page::Retained => model.kept_tree.step(rows),
+        Page::Retained => model.retained_tree.step(rows),
         Page::Flame | Page::Changes => (0..rows.unsigned_abs()).for_each(|_| match model.graph_mut() {
             Some(graph) if rows > 0 => graph.down(),
             Some(graph) => graph.up(),
@@ -58,7 +58,7 @@ pub(super) fn pages(model: &mut Model, pages: isize) {
 pub(super) fn home(model: &mut Model) {
     match (model.page, model.functions.focus) {
         (Page::Tree, _) => model.pane_mut().home(),
-        (Page::Retained, _) => model.kept_tree.home(),
+        (Page::Retained, _) => model.retained_tree.home(),
         (Page::Functions, Focus::Below) => model.functions.below.home(),
         (Page::Flame | Page::Changes, _) => on_graph(model, Flame::zoom_all),
         (Page::Time, _) => model.time.put(0),
@@ -70,7 +70,7 @@ pub(super) fn home(model: &mut Model) {
 pub(super) fn end(model: &mut Model) {
     match (model.page, model.functions.focus) {
         (Page::Tree, _) => model.pane_mut().end(),
-        (Page::Retained, _) => model.kept_tree.end(),
+        (Page::Retained, _) => model.retained_tree.end(),
         (Page::Functions, Focus::Below) => model.functions.below.end(),
         (Page::Flame | Page::Changes, _) => {}
         (Page::Time, _) => model.time.put(u64::MAX),
@@ -83,8 +83,8 @@ pub(super) fn aside(model: &mut Model, step: isize) {
     match model.page {
         Page::Tree if step > 0 => model.pane_mut().go_in(),
         Page::Tree => model.pane_mut().go_out(),
-        Page::Retained if step > 0 => model.kept_tree.go_in(),
-        Page::Retained => model.kept_tree.go_out(),
+        Page::Retained if step > 0 => model.retained_tree.go_in(),
+        Page::Retained => model.retained_tree.go_out(),
         Page::RetainedStacks | Page::RetainedRoots if step > 0 => super::scans::show_in_tree(model),
         Page::Flame | Page::Changes => on_graph(model, |graph| graph.aside(step)),
         Page::Functions if model.functions.focus == Focus::Below => match step > 0 {
@@ -157,7 +157,7 @@ fn function_of_row(model: &Model) -> Option<String> {
 pub(super) fn toggle(model: &mut Model) {
     match model.page {
         Page::Tree => model.pane_mut().toggle(),
-        Page::Retained => model.kept_tree.toggle(),
+        Page::Retained => model.retained_tree.toggle(),
         Page::Functions => model.functions.below.toggle(),
         Page::Time => model.time.switch(),
         _ => {}
@@ -168,7 +168,7 @@ pub(super) fn toggle(model: &mut Model) {
 pub(super) fn set_all(model: &mut Model, open: bool) {
     match model.page {
         Page::Tree => model.pane_mut().set_all(open),
-        Page::Retained => model.kept_tree.set_all(open),
+        Page::Retained => model.retained_tree.set_all(open),
         Page::Functions => model.functions.below.set_all(open),
         _ => {}
     }

@@ -67,7 +67,7 @@ pub(super) fn activate(model: &mut Model) -> bool {
             true
         }
         Page::Retained if model.selected_stack().is_none() => {
-            model.kept_tree.toggle();
+            model.retained_tree.toggle();
             true
         }
         _ => false,
@@ -77,7 +77,7 @@ pub(super) fn activate(model: &mut Model) -> bool {
 /// Shows the selected root or stack in the tree; of several rows of a stack, the one that retains most.
 pub(super) fn show_in_tree(model: &mut Model) {
     let selected = model.list().and_then(|list| list.rows.get(model.cursor_now().selected).cloned());
-    let Some((row, (kept, tree))) = selected.zip(model.kept_tree.shown().cloned()) else { return };
+    let Some((row, (kept, tree))) = selected.zip(model.retained_tree.shown().cloned()) else { return };
     let is_it = |id: &u32| match kept.label(tree.node(*id).label).target {
         RowTarget::For(Holder::Stack(node)) => row.node == Some(node),
         RowTarget::For(_) => row.node.is_none() && kept.name(tree.node(*id).label) == row.name,
@@ -87,7 +87,7 @@ pub(super) fn show_in_tree(model: &mut Model) {
     match rows.max_by_key(|id| (tree.node(*id).total.bytes, Reverse(*id))) {
         Some(id) => {
             go(model, Page::Retained);
-            model.kept_tree.select(id);
+            model.retained_tree.select(id);
         }
         None if row.node.is_some() => model.notice = Some(catalogue::TOO_DEEP.to_owned()),
         None => model.notice = Some(catalogue::KEEPS_NOTHING_ALONE.to_owned()),

@@ -79,7 +79,7 @@ pub(super) fn search(model: &mut Model) {
     let found = match model.page {
         Page::Functions => model.functions.find(passes),
         Page::Tree => model.pane_mut().find(passes),
-        Page::Retained => model.kept_tree.find(passes),
+        Page::Retained => model.retained_tree.find(passes),
         Page::Flame => find_flame(model, passes),
         Page::Changes => model.changes.find(passes),
         _ => find_row(model, passes),

@@ -1,8 +1,8 @@
 //! Answers of the worker.
 
 use super::document::Document;
-use super::kept::Kept;
 use super::request::Question;
+use super::retained::RetainedMemory;
 use super::source::SourceText;
 use crate::catalogue;
 use analysis::{Amount, FunctionCost, LabelId, Timeline, Tree};
@@ -153,7 +153,7 @@ pub(crate) enum Answer {
     /// Rows.
     List(Arc<StackList>),
     /// A scan.
-    Retained(Arc<Kept>),
+    Retained(Arc<RetainedMemory>),
     /// A source file.
     Source(Arc<SourceText>),
     /// Why there is no answer.

@@ -3,8 +3,8 @@
 use super::answer::{Answer, Changes, History, Mark, Place, StackList, StackRow, View};
 use super::document::Document;
 use super::identity::Identity;
-use super::kept::{Kept, WIDE};
 use super::request::{Compare, ListTopic, Question, Request, Topic, at};
+use super::retained::{RetainedMemory, WIDE};
 use super::source::SourceText;
 use crate::catalogue;
 use crate::options::Options;
@@ -288,7 +288,7 @@ impl Asked {
         let loaded = self.of_scans.insert(known.unwrap_or_else(|| Arc::new(loaded))).clone();
         // Relaxed: a mere hint, as for the passes over events.
         let is_wanted = || !self.stop.load(Ordering::Relaxed);
-        let kept = Kept::new(loaded, &scanned, &Pace::while_wanted(&is_wanted));
+        let kept = RetainedMemory::new(loaded, &scanned, &Pace::while_wanted(&is_wanted));
         let given_up = || Answer::Failed(catalogue::GIVEN_UP.to_owned());
         Ok(kept.map_or_else(given_up, |kept| Answer::Retained(Arc::new(kept))))
     }

@@ -2,7 +2,7 @@
 
 use super::answer::{StackList, StackRow};
 use super::ask::{LIST_ROWS, place_of};
-use super::kept::WIDE;
+use super::retained::WIDE;
 use crate::catalogue;
 use analysis::Amount;
 use analysis::format::{bytes, count};

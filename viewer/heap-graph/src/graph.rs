@@ -26,7 +26,7 @@ use super::places::Places;
 use crate::amounts::sum;
 use crate::graph::retained::Retained;
 use crate::graph::several::Several;
-use crate::graph::tree::KeptTree;
+use crate::graph::tree::RetainedTree;
 use crate::graph::unreachable::Unreachable;
 use analysis::Amount;
 use capture::NodeId;
@@ -192,13 +192,13 @@ impl HeapGraph {
     }
 
     /// What keeps what, by stack: without rows that retain less than `least` bytes, and at most `levels` deep.
-    pub fn tree(&self, least: i64, levels: usize) -> KeptTree {
+    pub fn tree(&self, least: i64, levels: usize) -> RetainedTree {
         self.tree_at(least, levels, &Pace::default()).expect(UNHURRIED)
     }
 
     /// The same; `None` when the caller gives up.
-    pub fn tree_at(&self, least: i64, levels: usize, pace: &Pace<'_>) -> Option<KeptTree> {
-        KeptTree::new(self, least, levels, pace)
+    pub fn tree_at(&self, least: i64, levels: usize, pace: &Pace<'_>) -> Option<RetainedTree> {
+        RetainedTree::new(self, least, levels, pace)
     }
 
     /// The roots, each with the blocks that it refers to.

@@ -46,7 +46,7 @@ pub use classes::ClassesBuilder;
 pub use classes::{ClassRow, Classes};
 pub use graph::retained::{Retained, RetainedRow, RootRow};
 pub use graph::several::Several;
-pub use graph::tree::{KeptRow, KeptTree};
+pub use graph::tree::{RetainedTree, RetainedTreeRow};
 pub use graph::unreachable::{Unreachable, UnreachableHead, UnreachableRow};
 pub use graph::{Figures, HeapGraph};
 pub use holder::{Holder, Keeper, Rank, RootId, Source};

@@ -26,12 +26,12 @@ use std::collections::BTreeMap;
 
 /// The tree.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct KeptTree {
+pub struct RetainedTree {
     /// All that is reachable.
     pub reachable: Amount,
     /// Rows, each before those below it, of which those that retain most come first. On top are the roots, and
     /// [`Holder::Several`] for what no single root keeps.
-    pub rows: Vec<KeptRow>,
+    pub rows: Vec<RetainedTreeRow>,
     /// Number of rows on top that are hidden.
     pub hidden: usize,
     /// What these retain.
@@ -40,7 +40,7 @@ pub struct KeptTree {
 
 /// Blocks of a stack that the row above keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct KeptRow {
+pub struct RetainedTreeRow {
     /// What it stands for.
     pub holder: Holder,
     /// Number of rows above it.
@@ -64,7 +64,7 @@ struct Group {
     retained: Amount,
 }
 
-impl KeptTree {
+impl RetainedTree {
     pub(super) fn new(graph: &HeapGraph, least: i64, levels: usize, pace: &Pace<'_>) -> Option<Self> {
         let below = graph.dominators.below(pace)?;
         let several = graph.label(0);
@@ -95,7 +95,7 @@ impl KeptTree {
             let (hidden, hidden_retained) = cut(&mut children, graph, least, group.level + 1 >= levels);
             open.append(&mut children);
             let (holder, level, retained) = (graph.holder(group.label), group.level, group.retained);
-            tree.rows.push(KeptRow { holder, level, own, retained, hidden, hidden_retained });
+            tree.rows.push(RetainedTreeRow { holder, level, own, retained, hidden, hidden_retained });
         }
         Some(tree)
     }
@@ -191,8 +191,8 @@ mod tests {
     use proptest::prelude::*;
 
     /// `  2 ×3 30/35`: stack 2, three blocks of 30 bytes that retain 35; `+1:5` are hidden rows.
-    fn lines(tree: &KeptTree) -> Vec<String> {
-        let line = |row: &KeptRow| {
+    fn lines(tree: &RetainedTree) -> Vec<String> {
+        let line = |row: &RetainedTreeRow| {
             let name = match row.holder {
                 Holder::Root(root) => format!("root {}", root.0),
                 Holder::Several => "several".to_owned(),

@@ -3,10 +3,10 @@
 import { el, fill } from "./dom.js";
 import { FlameView } from "./flame_view.js";
 import { amount, bytes, counted, duration, percent } from "./format.js";
-import { Kept } from "./kept.js";
-import { KeptDetails } from "./kept_details.js";
-import { KeptList } from "./kept_lists.js";
-import { KeptTreeView } from "./kept_tree_view.js";
+import { Retained } from "./retained.js";
+import { RetainedDetails } from "./retained_details.js";
+import { RetainedList } from "./retained_lists.js";
+import { RetainedTreeView } from "./retained_tree_view.js";
 import { Loader } from "./loader.js";
 import { readScan } from "./scan.js";
 import { hasScan, scanSource } from "./source.js";
@@ -70,9 +70,9 @@ export class RetainedView {
   take(data, scan) {
     if (data === null) return this.lack(TEXT.retained.elsewhere(scan.number));
     try {
-      const kept = new Kept(this.page, readScan(data));
+      const kept = new Retained(this.page, readScan(data));
       if (this.loaded.size >= KEPT) this.loaded.delete(this.loaded.keys().next().value);
-      this.loaded.set(scan.number, { kept, views: {}, details: new KeptDetails(kept) });
+      this.loaded.set(scan.number, { kept, views: {}, details: new RetainedDetails(kept) });
     } catch (error) {
       return this.lack(TEXT.retained.failed + error.message);
     }
@@ -164,8 +164,8 @@ function saidOfNothing({ head, byClass }, part) {
 }
 
 function viewOf(kept, part) {
-  if (part === "tree") return new KeptTreeView(kept);
-  return part === "flame" ? new FlameView(kept, TEXT.retained.flame) : new KeptList(kept, part);
+  if (part === "tree") return new RetainedTreeView(kept);
+  return part === "flame" ? new FlameView(kept, TEXT.retained.flame) : new RetainedList(kept, part);
 }
 
 function warnings({ scan, overlapping, pointers }) {

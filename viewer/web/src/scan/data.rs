@@ -11,7 +11,7 @@ use crate::fold::Folded;
 use crate::texts::Texts;
 use analysis::{Amount, called_of, plumbing};
 use engine::Loaded;
-use heap_graph::{ClassRow, Holder, KeptTree, Scanned, UnreachableRow, root_name};
+use heap_graph::{ClassRow, Holder, RetainedTree, Scanned, UnreachableRow, root_name};
 use report::json::ScannedFields;
 use serde::Serialize;
 use std::io;
@@ -184,7 +184,7 @@ impl Parts {
 
     /// Rows of the tree, each before those below it. A row retains the sum of what is below it, of what is hidden,
     /// and of its own blocks.
-    fn tree(&mut self, tree: &KeptTree) {
+    fn tree(&mut self, tree: &RetainedTree) {
         let rows = || tree.rows.iter();
         self.columns.rising("kept.level", rows().map(|row| row.level as i64));
         let numbers = &mut self.numbers;

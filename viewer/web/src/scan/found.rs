@@ -1,7 +1,7 @@
 //! The views of a graph, as in `retained`.
 
 use analysis::Amount;
-use heap_graph::{ClassRow, KeptTree, Pace, Retained, Scanned, Several, Unreachable};
+use heap_graph::{ClassRow, Pace, Retained, RetainedTree, Scanned, Several, Unreachable};
 
 /// Up to this many blocks, all rows of the tree are computed, since there are no more rows than blocks; for larger
 /// graphs only rows that retain at least this fraction of the total.
@@ -16,7 +16,7 @@ pub(super) struct Found {
     pub(super) several: Several,
     pub(super) classes: Vec<ClassRow>,
     pub(super) unreachable: Unreachable,
-    pub(super) tree: KeptTree,
+    pub(super) tree: RetainedTree,
 }
 
 /// Rows that are missing from a page.

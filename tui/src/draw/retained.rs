@@ -18,7 +18,7 @@ use super::tree::{lead, mark};
 use super::{Theme, put, put_at, tint};
 use crate::catalogue;
 use crate::model::{Model, Page, Row, layout, wrapped};
-use crate::work::{Kept, RowTarget, kept_header, sized};
+use crate::work::{RetainedMemory, RowTarget, retained_header, sized};
 use analysis::format::{bytes, count, percent};
 use analysis::{Amount, Tree};
 use heap_graph::Holder;
@@ -51,23 +51,23 @@ pub(super) fn draw(buffer: &mut Buffer, model: &Model, theme: &Theme) {
         }
         return;
     }
-    match (model.page, model.kept()) {
+    match (model.page, model.retained()) {
         (Page::Retained, Some(kept)) => tree(buffer, page, model, &kept, theme),
         _ => list::draw(buffer, model, theme),
     }
 }
 
-fn tree(buffer: &mut Buffer, page: Rect, model: &Model, kept: &Kept, theme: &Theme) {
-    let [area, details] = layout::kept(page);
+fn tree(buffer: &mut Buffer, page: Rect, model: &Model, kept: &RetainedMemory, theme: &Theme) {
+    let [area, details] = layout::retained(page);
     put(buffer, area, 0, &header(area.width), theme.detail());
     let rows = layout::below_header(area);
-    for (place, row) in (0..).zip(model.kept_tree.rows(usize::from(rows.height))) {
+    for (place, row) in (0..).zip(model.retained_tree.rows(usize::from(rows.height))) {
         row_of(buffer, rows, place, kept, &row, theme);
         if row.is_selected {
             tint(buffer, rows, place, theme.selected(true));
         }
     }
-    if let Some(id) = model.kept_tree.selected() {
+    if let Some(id) = model.retained_tree.selected() {
         let (about, node) = (details_of(kept, id), kept.node(kept.tree.node(id).label));
         of_stack(buffer, details, &kept.loaded, &about, node, theme);
     }
@@ -75,7 +75,7 @@ fn tree(buffer: &mut Buffer, page: Rect, model: &Model, kept: &Kept, theme: &The
 
 fn header(width: u16) -> String {
     match width {
-        WIDE.. => kept_header(["retained", "own"], "kept"),
+        WIDE.. => retained_header(["retained", "own"], "kept"),
         NARROW.. => format!("{:>10}  {:>10}  {:>10}  kept", "retained", "own", "blocks"),
         _ => format!("{:>10}  kept", "retained"),
     }
@@ -97,7 +97,7 @@ fn numbers(width: u16, retained: Amount, own: Amount, whole: Amount) -> (String,
     }
 }
 
-fn row_of(buffer: &mut Buffer, area: Rect, place: u16, kept: &Kept, row: &Row, theme: &Theme) {
+fn row_of(buffer: &mut Buffer, area: Rect, place: u16, kept: &RetainedMemory, row: &Row, theme: &Theme) {
     let node = kept.tree.node(row.id);
     let whole = kept.tree.node(Tree::ROOT).total;
     let (first, others) = numbers(area.width, node.total, kept.own(row.id), whole);
@@ -115,7 +115,7 @@ fn row_of(buffer: &mut Buffer, area: Rect, place: u16, kept: &Kept, row: &Row, t
 }
 
 /// The details of a row: all its numbers, and what it is if it is no stack.
-fn details_of(kept: &Kept, id: u32) -> Vec<String> {
+fn details_of(kept: &RetainedMemory, id: u32) -> Vec<String> {
     let node = kept.tree.node(id);
     let numbers = catalogue::own_and_retained(&sized(kept.own(id)), &sized(node.total));
     match kept.label(node.label).target {

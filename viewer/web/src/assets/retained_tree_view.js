@@ -2,12 +2,12 @@
 
 import { el } from "./dom.js";
 import { amount, counted, percent } from "./format.js";
-import { called } from "./kept_lists.js";
+import { called } from "./retained_lists.js";
 import { bar } from "./overview.js";
 import { TEXT } from "./text.js";
 import { TreeView } from "./tree_view.js";
 
-export class KeptTreeView extends TreeView {
+export class RetainedTreeView extends TreeView {
   constructor(kept) {
     const { columns } = TEXT.retained;
     super(kept, {

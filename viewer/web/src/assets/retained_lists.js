@@ -7,7 +7,7 @@ import { bar } from "./overview.js";
 import { VirtualTable } from "./table.js";
 import { TEXT } from "./text.js";
 
-export class KeptList {
+export class RetainedList {
   /** `part` is one of `stacks`, `roots`, `classes` and `unreachable`. */
   constructor(kept, part) {
     Object.assign(this, { kept, part });

@@ -1,12 +1,12 @@
 //! What a scan found, in the form that pages show: the graph itself is not kept.
 
 use super::answer::StackList;
-use super::kept_lists::{about_several, classes, roots, stacks, unreachable};
+use super::retained_lists::{about_several, classes, roots, stacks, unreachable};
 use crate::catalogue;
 use analysis::{Amount, LabelId, Tree};
 use capture::NodeId;
 use engine::Loaded;
-use heap_graph::{Holder, KeptTree, Pace, Scanned};
+use heap_graph::{Holder, Pace, RetainedTree, Scanned};
 use report::text::{ScanHead, Style, UNREACHABLE, holder_name};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub(super) const WIDE: usize = 400;
 
 /// Everything that pages show of a scan.
 #[derive(Debug)]
-pub(crate) struct Kept {
+pub(crate) struct RetainedMemory {
     /// What was found, and what to know before trusting it.
     pub(crate) about: Vec<String>,
     /// How it was found, and what its numbers mean.
@@ -30,7 +30,7 @@ pub(crate) struct Kept {
     /// What keeps what, from the roots inwards, with labels of this scan.
     pub(crate) tree: Arc<Tree>,
     /// What the tree's labels stand for.
-    pub(crate) labels: Vec<KeptLabel>,
+    pub(crate) labels: Vec<RetainedLabel>,
     /// What is reachable, by stack.
     pub(crate) stacks: Arc<StackList>,
     /// By root.
@@ -47,7 +47,7 @@ pub(crate) struct Kept {
 
 /// A label of the tree.
 #[derive(Clone, Debug)]
-pub(crate) struct KeptLabel {
+pub(crate) struct RetainedLabel {
     /// Its name, safe to print.
     pub(crate) name: String,
     /// What it stands for.
@@ -65,7 +65,7 @@ pub(crate) enum RowTarget {
     Hidden(usize),
 }
 
-impl Kept {
+impl RetainedMemory {
     /// The results of a scan; none when nobody wants them any more.
     // Cost: linear in blocks, two to three seconds for five million; it can be cancelled at any time.
     pub(crate) fn new(loaded: Arc<Loaded>, scanned: &Scanned, pace: &Pace<'_>) -> Option<Self> {
@@ -92,7 +92,7 @@ impl Kept {
     }
 
     /// What a label stands for.
-    pub(crate) fn label(&self, label: LabelId) -> &KeptLabel {
+    pub(crate) fn label(&self, label: LabelId) -> &RetainedLabel {
         &self.labels[label.index()]
     }
 
@@ -117,11 +117,11 @@ impl Kept {
 fn tree(
     loaded: &Loaded,
     scanned: &Scanned,
-    kept: &KeptTree,
+    kept: &RetainedTree,
     pace: &Pace<'_>,
-) -> Option<(Tree, Vec<KeptLabel>)> {
+) -> Option<(Tree, Vec<RetainedLabel>)> {
     let style = Style { color: false, width: Some(WIDE) };
-    let mut labels = vec![KeptLabel { name: catalogue::REACHABLE.to_owned(), target: RowTarget::All }];
+    let mut labels = vec![RetainedLabel { name: catalogue::REACHABLE.to_owned(), target: RowTarget::All }];
     let mut known = HashMap::new();
     let mut label = |target| {
         pace.step()?;
@@ -134,7 +134,7 @@ fn tree(
             RowTarget::For(holder) => holder_name(loaded, holder, &scanned.roots, &style, 0),
             RowTarget::Hidden(rows) => catalogue::hidden(rows),
         };
-        labels.push(KeptLabel { name, target });
+        labels.push(RetainedLabel { name, target });
         let label = LabelId(u32::try_from(labels.len() - 1).unwrap_or(0));
         known.insert(target, label);
         Some(label)

@@ -18,7 +18,7 @@ use super::tree_lines::{Branch, TreeLines};
 use analysis::Amount;
 use analysis::format::count;
 use engine::Loaded;
-use heap_graph::{Holder, KeptTree, Scanned};
+use heap_graph::{Holder, RetainedTree, Scanned};
 use std::io::{self, Write};
 
 /// Most levels with lines.
@@ -83,7 +83,7 @@ enum What {
 }
 
 /// All lines in order: hidden ones come after their siblings.
-fn rows(tree: &KeptTree) -> Vec<Row> {
+fn rows(tree: &RetainedTree) -> Vec<Row> {
     let all = Row { what: What::All, level: 0, own: Amount::ZERO, retained: tree.reachable };
     let hidden =
         |number, retained, level| Row { what: What::Hidden(number), level, own: Amount::ZERO, retained };

@@ -20,7 +20,7 @@ const MADE = {
 };
 
 /** Stands in for the page in views that only need a tree. */
-export class Kept {
+export class Retained {
   constructor(page, scan) {
     Object.assign(this, { page, scan, tree: scan.kept.tree });
     this.left = page.left;

@@ -3,7 +3,7 @@
 import { placeOf } from "./details.js";
 import { el, fill } from "./dom.js";
 import { bytes, counted } from "./format.js";
-import { called } from "./kept_lists.js";
+import { called } from "./retained_lists.js";
 import { boundaryBefore, lastMoment } from "./metric.js";
 import { SEVERAL, SMALLER } from "./scan.js";
 import { TEXT } from "./text.js";
@@ -11,7 +11,7 @@ import { TEXT } from "./text.js";
 /** Most functions of a stack that are shown; it may be 10,000 deep. */
 const MOST_FRAMES = 300;
 
-export class KeptDetails {
+export class RetainedDetails {
   constructor(kept) {
     this.kept = kept;
     this.body = el("div", { class: "details-body" });

@@ -2,7 +2,7 @@
 
 use super::answer::{StackList, StackRow};
 use super::ask::{LIST_ROWS, place_of};
-use super::kept::WIDE;
+use super::retained::WIDE;
 use crate::catalogue;
 use analysis::Amount;
 use analysis::format::{bytes, count, counted, percent};
@@ -21,13 +21,13 @@ const NUMBERS: [usize; 2] = [43, 19];
 const STYLE: Style = Style { color: false, width: Some(WIDE) };
 
 /// `  12.3 MiB   45.6 %   1.20 MiB       1,234`: retained bytes, their share, and own blocks.
-pub(crate) fn kept_numbers(retained: Amount, own: Amount, whole: Amount) -> String {
+pub(crate) fn retained_numbers(retained: Amount, own: Amount, whole: Amount) -> String {
     let share = percent(retained.bytes, whole.bytes);
     format!("{:>10}  {share:>7}  {:>10}  {:>10}", bytes(retained.bytes), bytes(own.bytes), count(own.blocks))
 }
 
 /// The heading of these columns.
-pub(crate) fn kept_header([first, second]: [&str; 2], name: &str) -> String {
+pub(crate) fn retained_header([first, second]: [&str; 2], name: &str) -> String {
     format!("{first:>10}  {:>7}  {second:>10}  {:>10}  {name}", "share", "blocks")
 }
 
@@ -47,10 +47,10 @@ pub(super) fn stacks(
         about: std::iter::once(catalogue::own_and_retained(&sized(row.own), &sized(row.retained)))
             .chain(kept_by(loaded, row, &scanned.roots, &STYLE, 0))
             .collect(),
-        ..of_stack(loaded, row.node, kept_numbers(row.retained, row.own, found.reachable))
+        ..of_stack(loaded, row.node, retained_numbers(row.retained, row.own, found.reachable))
     };
     let rows = at_pace(found.stacks.iter().map(row), pace)?;
-    Some(list(loaded, found.stacks.len(), kept_header(["retained", "own"], "stack"), rows))
+    Some(list(loaded, found.stacks.len(), retained_header(["retained", "own"], "stack"), rows))
 }
 
 /// What roots retain, and what they refer to.
@@ -65,7 +65,7 @@ pub(super) fn roots(
         about: vec![catalogue::refers_and_retains(&sized(direct), &sized(retained))],
         ..of_no_stack(
             holder_name(loaded, holder, &scanned.roots, &STYLE, 0),
-            kept_numbers(retained, direct, found.reachable),
+            retained_numbers(retained, direct, found.reachable),
         )
     };
     let of_root = |found: &RootRow| row(Holder::Root(found.root), found.retained, found.direct);
@@ -75,7 +75,7 @@ pub(super) fn roots(
     });
     let mut rows = at_pace(found.roots.iter().map(of_root), pace)?;
     rows.extend(several);
-    Some(list(loaded, found.roots.len(), kept_header(["retained", catalogue::REFERS_TO], "root"), rows))
+    Some(list(loaded, found.roots.len(), retained_header(["retained", catalogue::REFERS_TO], "root"), rows))
 }
 
 /// What is said about blocks that no single root keeps: which roots keep them together.
@@ -96,10 +96,10 @@ pub(super) fn classes(
         about: std::iter::once(catalogue::own_and_retained(&sized(row.own), &sized(row.retained)))
             .chain(unreachable_too(row))
             .collect(),
-        ..of_no_stack(class_name(loaded, row, &STYLE, 0), kept_numbers(row.retained, row.own, reachable))
+        ..of_no_stack(class_name(loaded, row, &STYLE, 0), retained_numbers(row.retained, row.own, reachable))
     };
     let rows = at_pace(found.iter().map(row), pace)?;
-    Some(list(loaded, found.len(), kept_header(["retained", "own"], "class"), rows))
+    Some(list(loaded, found.len(), retained_header(["retained", "own"], "class"), rows))
 }
 
 /// What is no longer reachable, by the stacks of the blocks that lead to the rest.
@@ -108,10 +108,10 @@ pub(super) fn unreachable(loaded: &Arc<Loaded>, lost: &Unreachable, pace: &Pace<
         about: std::iter::once(catalogue::own_and_in_all(&sized(row.heads), &sized(row.claimed)))
             .chain(cycles(row))
             .collect(),
-        ..of_stack(loaded, row.node, kept_numbers(row.claimed, row.heads, lost.total))
+        ..of_stack(loaded, row.node, retained_numbers(row.claimed, row.heads, lost.total))
     };
     let rows = at_pace(lost.stacks.iter().map(row), pace)?;
-    Some(list(loaded, lost.stacks.len(), kept_header([catalogue::IN_ALL, "own"], "stack"), rows))
+    Some(list(loaded, lost.stacks.len(), retained_header([catalogue::IN_ALL, "own"], "stack"), rows))
 }
 
 /// The rows that fit; none when nobody wants them any more.
