@@ -39,7 +39,7 @@ function lineOf(...functions) {
   const kindOf = (name) => (name.startsWith("<") ? IN_MODULE : FUNCTION);
   const named = Object.create(Named.prototype);
   const isNoise = (name) => name === "malloc_wrapper" || name.startsWith("std::");
-  const describe = (label) => ({ name: labels[label], short: labels[label], module: "z", kind: kindOf(labels[label]), noise: isNoise(labels[label]) });
+  const describe = (label) => ({ name: labels[label], short: labels[label], module: "z", kind: kindOf(labels[label]), library: isNoise(labels[label]) });
   Object.assign(named, { data: { describe }, tree: { label: stack, parent: stack.map((_, at) => at - 1) }, names: new Map() });
   return named.functionsOf(stack.length - 1, 8);
 }
@@ -593,7 +593,7 @@ test("a process has one colour, in pictures and in lists", () => {
   const colours = new Set();
   for (const dark of [false, true]) {
     for (const name of ["cc1plus", "as", "ld", "python3"]) {
-      assert.equal(boxColour({ kind: PROCESS, name, module: "", noise: false }, dark), processColour(name, dark));
+      assert.equal(boxColour({ kind: PROCESS, name, module: "", library: false }, dark), processColour(name, dark));
       colours.add(processColour(name, dark));
     }
   }
@@ -615,9 +615,9 @@ function scanned() {
     "label.short": [0, 1, 2, 3, 4, 5],
     "label.module": [-1, -1, -1, -1, -1, -1],
     "label.kind": [0, 1, 2, 2, 2, 2],
-    "label.noise": [0, 0, 0, 0, 0, 1],
+    "label.library": [0, 0, 0, 0, 0, 1],
     "stack.node": [3, 5],
-    "stack.plumbing": [0, 1],
+    "stack.library_frames": [0, 1],
     "stack.called": [0, 1],
     "root.name": [7],
     ...amounts("retained.own", [100]),

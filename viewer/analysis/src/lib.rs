@@ -60,9 +60,11 @@ pub use count::watch::{Birth, Death, End, Instant, InvalidFree, Left, Life, Move
 pub use diff::{ChangeKind, Diff, DiffRow, Match, Spelling, United, normal_name, size, unite};
 pub use lifetimes::accesses::{Access, Use, uses};
 pub use names::file_name::file_name;
-pub use names::frames::plumbing;
-pub use names::frames::{call_kind, call_of, call_of_row, called_of, functions_of, is_plumbing, meaningful};
-pub use names::noise::{is_noise, is_noise_file};
+pub use names::frames::library_frames;
+pub use names::frames::{
+    call_kind, call_of, call_of_row, called_of, functions_of, is_library_frame, meaningful,
+};
+pub use names::library_frames::{is_library_file, is_library_function};
 pub use names::process_name::{ProcessTitles, process_name};
 pub use names::same_file::representatives;
 pub use names::short_name::short_name;

@@ -3,8 +3,8 @@
 pub(crate) mod agent_library;
 pub(crate) mod file_name;
 pub(crate) mod frames;
+pub(crate) mod library_frames;
 pub(crate) mod namesakes;
-pub(crate) mod noise;
 pub(crate) mod process_name;
 pub(crate) mod same_file;
 pub(crate) mod short_name;

@@ -1,6 +1,6 @@
 //! A stack as the functions that a view shows.
 
-use super::noise::{is_noise_file, is_wrapper};
+use super::library_frames::{is_library_file, is_wrapper};
 use crate::base::cost::Cost;
 use crate::names::table::{Kind, Names, Step};
 use capture::{Frame, FrameId, NodeId, Pseudo, Tables};
@@ -17,24 +17,24 @@ pub fn functions_of<'a>(
 }
 
 /// More standard library functions in a row than any container or adaptor needs.
-const MOST_PLUMBING: usize = 100;
+const MOST_LIBRARY_FRAMES: usize = 100;
 
 /// The most unnamed functions that a wrapper calls on its way to the allocator.
 const MOST_WITHIN_WRAPPER: usize = 3;
 
-/// The functions of a stack from the first that is not standard library plumbing. A stack of nothing but plumbing is
+/// The functions of a stack from the first that is not library frames. A stack of nothing but library frames is
 /// kept whole.
 pub fn meaningful<'a>(
     tables: &'a Tables,
     names: &'a Names,
     stack: NodeId,
 ) -> impl Iterator<Item = (FrameId, Step)> + 'a {
-    functions_of(tables, names, stack).skip(plumbing(tables, names, stack))
+    functions_of(tables, names, stack).skip(library_frames(tables, names, stack))
 }
 
 /// The standard library function that the first meaningful one called; none if it called the allocator directly.
 pub fn called_of(tables: &Tables, names: &Names, stack: NodeId) -> Option<Step> {
-    let last = plumbing(tables, names, stack).checked_sub(1)?;
+    let last = library_frames(tables, names, stack).checked_sub(1)?;
     let (_, step) = functions_of(tables, names, stack).nth(last)?;
     let short = names.label(step.label).short();
     let is_allocator =
@@ -43,26 +43,26 @@ pub fn called_of(tables: &Tables, names: &Names, stack: NodeId) -> Option<Step> 
 }
 
 /// How many functions precede the first meaningful one; 0 if there is none.
-pub fn plumbing(tables: &Tables, names: &Names, stack: NodeId) -> usize {
-    let noise = |(_, step): &(FrameId, Step)| is_plumbing(tables, names, step);
+pub fn library_frames(tables: &Tables, names: &Names, stack: NodeId) -> usize {
+    let is_library = |(_, step): &(FrameId, Step)| is_library_frame(tables, names, step);
     let count = |from: usize| {
         let functions = functions_of(tables, names, stack).skip(from);
-        functions.take(MOST_PLUMBING.saturating_sub(from)).take_while(noise).count()
+        functions.take(MOST_LIBRARY_FRAMES.saturating_sub(from)).take_while(is_library).count()
     };
-    let mut plumbing = count(0);
+    let mut library_frames = count(0);
     // In a stripped library, only the outer part of a wrapper may have a name.
-    while let Some(inner) = within_wrapper(tables, names, stack, plumbing) {
-        plumbing += inner;
-        plumbing += count(plumbing);
+    while let Some(inner) = within_wrapper(tables, names, stack, library_frames) {
+        library_frames += inner;
+        library_frames += count(library_frames);
     }
-    let beyond = functions_of(tables, names, stack).nth(plumbing);
+    let beyond = functions_of(tables, names, stack).nth(library_frames);
     let all_of_it = beyond.is_none_or(|(_, step)| {
-        is_plumbing(tables, names, &step) || matches!(names.label(step.label).kind, Kind::Marker(_))
+        is_library_frame(tables, names, &step) || matches!(names.label(step.label).kind, Kind::Marker(_))
     });
-    if all_of_it { 0 } else { plumbing }
+    if all_of_it { 0 } else { library_frames }
 }
 
-/// How many unnamed functions are between the allocator, or the plumbing so far, and the wrapper in the same file
+/// How many unnamed functions are between the allocator, or the library frames so far, and the wrapper in the same file
 /// that called them.
 fn within_wrapper(tables: &Tables, names: &Names, stack: NodeId, from: usize) -> Option<usize> {
     let mut file = None;
@@ -81,8 +81,8 @@ fn within_wrapper(tables: &Tables, names: &Names, stack: NodeId, from: usize) ->
 }
 
 /// True for a standard library function, or one that only forwards requests, by its name or by its file.
-pub fn is_plumbing(tables: &Tables, names: &Names, step: &Step) -> bool {
-    names.label(step.label).noise || step.file.is_some_and(|file| is_noise_file(tables.string(file)))
+pub fn is_library_frame(tables: &Tables, names: &Names, step: &Step) -> bool {
+    names.label(step.label).is_library || step.file.is_some_and(|file| is_library_file(tables.string(file)))
 }
 
 /// The allocator function that was called.

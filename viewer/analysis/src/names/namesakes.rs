@@ -144,7 +144,13 @@ mod tests {
     fn short_names_keep_their_suffix() {
         let mut labels = ["/a.so", "/b.so"].map(|path| {
             let kind = super::Kind::Function(StringId(0), Some(ModuleId(u32::from(path == "/b.so"))));
-            super::Label { name: "T<int>::f(int)".to_owned(), suffix: 0, start: None, kind, noise: false }
+            super::Label {
+                name: "T<int>::f(int)".to_owned(),
+                suffix: 0,
+                start: None,
+                kind,
+                is_library: false,
+            }
         });
         let module = |path: &str| Module { path: path.to_owned(), ..Module::default() };
         let tables = Tables { modules: vec![module("/a.so"), module("/b.so")], ..Tables::default() };

@@ -16,7 +16,7 @@
 //! table.
 
 use super::file_name::{file_name, place};
-use super::noise::is_noise;
+use super::library_frames::is_library_function;
 use super::same_file::representatives;
 use super::short_path::ShortPaths;
 use super::templates::without_templates;
@@ -52,8 +52,8 @@ pub struct Label {
     pub start: Option<u64>,
     /// What it stands for.
     pub kind: Kind,
-    /// True for standard library plumbing, see [`is_noise`].
-    pub noise: bool,
+    /// True for library frames, see [`is_library_function`].
+    pub is_library: bool,
 }
 
 impl Label {
@@ -211,7 +211,7 @@ impl Names {
     /// Adds a function that stands for others, and returns its place.
     pub fn push_group(&mut self, name: String, file: Option<StringId>, line: Option<u32>) -> u32 {
         let label = LabelId(u32::try_from(self.labels.len()).expect("fewer groups than functions"));
-        self.labels.push(Label { name, suffix: 0, start: None, kind: Kind::Group, noise: false });
+        self.labels.push(Label { name, suffix: 0, start: None, kind: Kind::Group, is_library: false });
         self.steps.push(Step { label, file, line, inlined: false });
         u32::try_from(self.steps.len() - 1).expect("fewer steps than 2^32")
     }
@@ -321,7 +321,8 @@ impl<'a> Builder<'a> {
         let count = self.labels.len();
         let id = self.label(Key::Function(name, place), Kind::Function(function, module));
         if self.labels.len() > count {
-            self.labels[id.index()].noise = is_noise(name, linkage.map(|linkage| tables.string(linkage)));
+            self.labels[id.index()].is_library =
+                is_library_function(name, linkage.map(|linkage| tables.string(linkage)));
         }
         id
     }
@@ -361,7 +362,7 @@ impl<'a> Builder<'a> {
         };
         let id = LabelId(u32::try_from(self.labels.len()).expect("fewer labels than frames and processes"));
         let start = if let Key::InModule(_, start) = key { start } else { None };
-        self.labels.push(Label { name, suffix: 0, start, kind, noise: false });
+        self.labels.push(Label { name, suffix: 0, start, kind, is_library: false });
         self.known.insert(key, id);
         id
     }

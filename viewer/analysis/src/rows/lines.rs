@@ -18,7 +18,7 @@ pub struct LineCost {
     pub line: Option<u32>,
     /// The function; [`LabelId::EVERYTHING`] for stacks without any frame.
     pub label: LabelId,
-    /// What is allocated there: at the innermost line that is not standard library plumbing.
+    /// What is allocated there: at the innermost line that is not library frames.
     pub cost: Cost,
     /// The variances of `cost`.
     pub spread: Cost<Spread>,

@@ -32,7 +32,7 @@ pub struct Nameless {
     pub modules: Vec<ModuleId>,
     /// What was allocated with such a function anywhere on the stack. Stacks with several reasons count for each.
     pub cost: Amount,
-    /// What such a function allocated itself, not counting standard library plumbing.
+    /// What such a function allocated itself, not counting library frames.
     pub own: Amount,
 }
 

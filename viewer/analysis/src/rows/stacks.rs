@@ -59,7 +59,7 @@ pub(crate) fn sort(rows: &mut [Row], metric: Metric) {
     rows.sort_by_cached_key(|row| (Reverse(metric.order(metric.of(&row.cost))), row.node));
 }
 
-/// The rows grouped by allocating function: the innermost one that is not standard library plumbing. The most
+/// The rows grouped by allocating function: the innermost one that is not library frames. The most
 /// expensive first; equal ones by name.
 pub fn groups(rows: &[Row], tables: &Tables, names: &Names, metric: Metric) -> Vec<Group> {
     let mut places: HashMap<LabelId, usize> = HashMap::new();

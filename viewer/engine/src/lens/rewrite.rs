@@ -16,7 +16,7 @@ use super::grouping::{Key, Paths, owner_text};
 use super::marshallers::MARSHALLERS;
 use super::{Lens, Pattern};
 use crate::loaded::{Grouping, Loaded};
-use analysis::{Kind, LabelId, Names, Owner, Profile, Site, is_plumbing};
+use analysis::{Kind, LabelId, Names, Owner, Profile, Site, is_library_frame};
 use capture::{Frame, FrameId, Node, NodeId, Symbolized, Tables};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -40,7 +40,7 @@ struct State {
 }
 
 impl State {
-    /// Where the stack of an allocation begins. A stack of nothing but plumbing is kept whole.
+    /// Where the stack of an allocation begins. A stack of nothing but library frames is kept whole.
     fn begins_at(self) -> NodeId {
         if self.meant == NodeId::ROOT { self.stack } else { self.meant }
     }
@@ -81,9 +81,9 @@ struct Groups {
     folded: u32,
     /// By place, its label.
     labels: Vec<LabelId>,
-    /// By place, whether its function is plumbing and so cannot begin a group's stack: `operator new` would attribute
+    /// By place, whether its function is a library frame and so cannot begin a group's stack: `operator new` would attribute
     /// everything to its library.
-    plumbing: Vec<bool>,
+    library_frames: Vec<bool>,
 }
 
 impl<'a> Rewrite<'a> {
@@ -147,7 +147,7 @@ impl<'a> Rewrite<'a> {
             }
             for place in places.rev() {
                 state = self.function(state, place, node.frame, tables);
-                let is_meant = !self.groups.plumbing[place as usize] || self.lens.counts_library;
+                let is_meant = !self.groups.library_frames[place as usize] || self.lens.counts_library;
                 if is_meant || !self.lens.callers.is_empty() {
                     state.meant = state.stack;
                 }
@@ -242,12 +242,12 @@ impl Groups {
         let steps = u32::try_from(names.step_count()).expect("fewer steps than 2^32");
         let mut places: Vec<u32> = (0..steps).collect();
         let labels = places.iter().map(|&place| names.step_at(place).label).collect();
-        let mut plumbing = vec![false; places.len()];
+        let mut library_frames = vec![false; places.len()];
         if let Some(grouping) = grouping.filter(|grouping| !grouping.is_of_owner()) {
-            for (plumbing, place) in plumbing.iter_mut().zip(0..) {
+            for (library_frames, place) in library_frames.iter_mut().zip(0..) {
                 let step = names.step_at(place);
                 let is_marker = matches!(names.label(step.label).kind, Kind::Marker(_));
-                *plumbing = is_marker || is_plumbing(tables, names, step);
+                *library_frames = is_marker || is_library_frame(tables, names, step);
             }
             let paths = Paths::new(tables);
             let mut known: BTreeMap<Key, u32> = BTreeMap::new();
@@ -263,7 +263,7 @@ impl Groups {
             }
         }
         let folded = names.push_group(FOLDED.to_owned(), None, None);
-        Self { places, folded, labels, plumbing }
+        Self { places, folded, labels, library_frames }
     }
 }
 

@@ -8,7 +8,7 @@ use super::nameless::footnote;
 use super::place::{detail, fit_name};
 use super::style::{Role, Style};
 use analysis::format::{bytes, count, counted, duration, percent};
-use analysis::{Amount, Metric, Spread, call_of, functions_of, is_plumbing, process_name, rows_as_read};
+use analysis::{Amount, Metric, Spread, call_of, functions_of, is_library_frame, process_name, rows_as_read};
 use capture::{Ended, NodeId};
 use engine::{Loaded, Suppressed, Use};
 use heap_graph::Reach;
@@ -226,8 +226,8 @@ pub(super) fn stack(out: &mut dyn Write, loaded: &Loaded, node: NodeId, style: &
         let place = format!("{times}{inlined}{place}");
         let room = style.room(4 + columns(&place));
         let name = fit_name(&loaded.names, step.label, room);
-        let plumbing = is_plumbing(&loaded.tables, &loaded.names, &step);
-        let role = if plumbing { Role::Detail } else { Role::Function };
+        let library_frames = is_library_frame(&loaded.tables, &loaded.names, &step);
+        let role = if library_frames { Role::Detail } else { Role::Function };
         writeln!(out, "    {}{}", style.paint(role, name), style.paint(Role::Detail, place))?;
     }
     match steps.count() {

@@ -27,12 +27,12 @@ export function processColour(name, dark) {
   return `hsl(${HUES[hash(name) % HUES.length]} ${dark ? 30 : 42}% ${dark ? 34 : 76}%)`;
 }
 
-/** The colour of a label's box: one hue for each module, none for plumbing and folded nodes. */
+/** The colour of a label's box: one hue for each module, none for library frames and folded nodes. */
 export function boxColour(described, dark) {
   const light = dark ? 27 : 84;
-  const { kind, module, name, noise } = described;
+  const { kind, module, name, library } = described;
   if (kind === FOLDED) return dark ? "hsl(0 0% 22%)" : "hsl(0 0% 90%)";
-  if (kind === FUNCTION && !noise) {
+  if (kind === FUNCTION && !library) {
     const hue = HUES[hash(module) % HUES.length];
     const step = (hash(name) % 3) * (dark ? 2.5 : -2.5);
     return `hsl(${hue} ${dark ? 34 : 52}% ${light + step}%)`;

@@ -71,16 +71,16 @@ export class Stacks {
     return number < 0 ? "" : this.head.texts[number] ?? "";
   }
 
-  /** Full name, short name, path of the module, kind, and whether it is standard library plumbing. */
+  /** Full name, short name, path of the module, kind, and whether it is a library frame. */
   describe(label) {
-    if (label === this.foldedLabel) return { name: "", short: "", module: "", kind: FOLDED, noise: true };
+    if (label === this.foldedLabel) return { name: "", short: "", module: "", kind: FOLDED, library: true };
     const { columns } = this;
     return {
       name: this.text(columns["label.name"][label]),
       short: this.text(columns["label.short"][label]),
       module: this.text(columns["label.module"][label]),
       kind: columns["label.kind"][label],
-      noise: columns["label.noise"][label] === 1,
+      library: columns["label.library"][label] === 1,
     };
   }
 

@@ -15,7 +15,7 @@ const START = /\+0x[0-9a-f]+(?=>)/;
 /** The most unnamed functions that a wrapper of the allocator calls on its way. */
 const MOST_WITHIN_WRAPPER = 3;
 
-/** C names: those that count as noise are wrappers; other noise belongs to standard libraries. */
+/** C names: those of library frames are wrappers; others belong to standard libraries. */
 const PLAIN = /^\w+$/;
 
 /** Between a function and its caller. */
@@ -37,20 +37,20 @@ export class Named {
   }
 
   makeName(label) {
-    const { name, short, kind, noise } = this.data.describe(label);
+    const { name, short, kind, library } = this.data.describe(label);
     if (kind === FOLDED) return { name: TEXT.folded, short: TEXT.folded, className: "made", isFunction: false, isFolded: true };
     const isFunction = kind === FUNCTION;
     // Generated names are styled differently from those of functions.
-    return { name, short, className: isFunction ? (noise ? "noise" : "") : "made", isFunction, isFolded: false };
+    return { name, short, className: isFunction ? (library ? "library" : "") : "made", isFunction, isFolded: false };
   }
 
-  /** The nearest caller that is not standard library plumbing, even if unnamed; the node itself if there is none. */
+  /** The nearest caller that is no library frame, even if unnamed; the node itself if there is none. */
   meaningful(node) {
     for (let at = node; at !== 0; at = this.tree.parent[at]) {
-      const { noise, kind } = this.data.describe(this.tree.label[at]);
+      const { library, kind } = this.data.describe(this.tree.label[at]);
       const wrapper = this.wrapperAround(at);
       if (wrapper) at = wrapper;
-      else if (!noise || kind === FOLDED) return CODE.has(kind) ? at : node;
+      else if (!library || kind === FOLDED) return CODE.has(kind) ? at : node;
     }
     return node;
   }
@@ -66,7 +66,7 @@ export class Named {
     for (let inner = 0; inner < MOST_WITHIN_WRAPPER && this.isNameless(label[at]) && this.data.describe(label[at]).module === module; inner++) at = parent[at];
     if (at === node || at === 0) return 0;
     const around = this.data.describe(label[at]);
-    return around.noise && around.kind === FUNCTION && around.module === module && PLAIN.test(around.short) ? at : 0;
+    return around.library && around.kind === FUNCTION && around.module === module && PLAIN.test(around.short) ? at : 0;
   }
 
   /** The allocating function and its callers, on one line. */

@@ -120,7 +120,7 @@ function sides(page) {
   );
 }
 
-/** What each function has itself, after standard library plumbing, and its largest node, in either direction. */
+/** What each function has itself, after library frames, and its largest node, in either direction. */
 function byHolder(page, rows) {
   const { data, tree } = page;
   const own = joined(tree, byNode(data, rows));

@@ -149,10 +149,10 @@ export class Retained {
   describe(label) {
     const { kind, root, stack, isLost } = this.scan.what(label);
     const { name } = this.name(label);
-    const nothing = { name, short: name, module: "", kind, noise: false };
+    const nothing = { name, short: name, module: "", kind, library: false };
     if (stack === undefined || root !== undefined) return nothing;
-    const { module, noise } = this.scan.describe(this.scan.label[this.scan.meaningful(stack).node]);
-    return { ...nothing, module, kind: isLost ? kind : FUNCTION, noise };
+    const { module, library } = this.scan.describe(this.scan.label[this.scan.meaningful(stack).node]);
+    return { ...nothing, module, kind: isLost ? kind : FUNCTION, library };
   }
 
   compareNames(a, b) {

@@ -77,7 +77,7 @@ export class RetainedDetails {
     const node = kept.largest(label);
     const isHere = page.state.part === "tree" && kept.selection.node === node;
     const here = stack === undefined ? -1 : kept.inPage(stack);
-    const allocating = here > 0 && page.data.label[kept.scan.passPlumbing(stack, here, page.data)];
+    const allocating = here > 0 && page.data.label[kept.scan.passLibraryFrames(stack, here, page.data)];
     return [
       el(
         "div",

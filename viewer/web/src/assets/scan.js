@@ -56,21 +56,21 @@ export class Scan extends Stacks {
   }
 
   /**
-   * The node of the first function that is not plumbing, and of the function it called; 0 if it called the allocator.
+   * The node of the first function that is no library frame, and of the function it called; 0 if it called the allocator.
    */
   meaningful(stack) {
     const own = this.nodeOf(stack);
-    const node = this.passPlumbing(stack, own, this);
+    const node = this.passLibraryFrames(stack, own, this);
     if (!this.columns["stack.called"][stack]) return { node, called: 0 };
     let called = own;
     while (this.parent[called] !== node) called = this.parent[called];
     return { node, called };
   }
 
-  /** From the node of a stack, here or in other data, to the node of its first function that is not plumbing. */
-  passPlumbing(stack, node, { parent }) {
+  /** From the node of a stack, here or in other data, to the node of its first function that is no library frame. */
+  passLibraryFrames(stack, node, { parent }) {
     let at = node;
-    for (let left = this.columns["stack.plumbing"][stack]; left > 0; left--) at = parent[at];
+    for (let left = this.columns["stack.library_frames"][stack]; left > 0; left--) at = parent[at];
     return at;
   }
 

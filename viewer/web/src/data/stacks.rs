@@ -87,7 +87,7 @@ impl Stacks<'_> {
         });
         columns.numbers("label.module", module);
         columns.numbers("label.kind", labels.iter().map(|&id| kind(&names.label(id).kind)));
-        columns.numbers("label.noise", labels.iter().map(|&id| i64::from(names.label(id).noise)));
+        columns.numbers("label.library", labels.iter().map(|&id| i64::from(names.label(id).is_library)));
     }
 }
 

@@ -19,9 +19,9 @@ const HEADERS: &str = "/include/c++/";
 const SOURCES: &[&str] = &["/library/alloc/src/", "/library/core/src/"];
 
 /// True for a function that only forwards what another one asked for. Views start a stack at the first frame that is
-/// not noise, if there is one. The linkage name tells whether a function is Rust; where it is unknown, as for inlined
+/// not in a library, if there is one. The linkage name tells whether a function is Rust; where it is unknown, as for inlined
 /// functions, the name decides.
-pub fn is_noise(name: &str, linkage: Option<&str>) -> bool {
+pub fn is_library_function(name: &str, linkage: Option<&str>) -> bool {
     let bare = short_name(name);
     is_wrapper(&bare)
         || begins_with(PREFIXES, name)
@@ -46,7 +46,7 @@ fn is_of_nim(bare: &str) -> bool {
 
 /// True for source files of the standard libraries. Debug information lacks the namespaces of some of their inlined
 /// functions, so the name alone is not enough.
-pub fn is_noise_file(path: &str) -> bool {
+pub fn is_library_file(path: &str) -> bool {
     path.contains(HEADERS) || path.ends_with(".rs") && SOURCES.iter().any(|folder| path.contains(folder))
 }
 
@@ -93,7 +93,7 @@ mod tests {
 
     /// Check names as C, C++ and Rust have them.
     #[test]
-    fn library_functions_are_noise() {
+    fn library_functions_are_known() {
         for name in [
             "operator new(unsigned long)",
             "std::string::_Rep::_S_create(unsigned long, unsigned long, std::allocator<char> const&)",
@@ -119,7 +119,7 @@ mod tests {
             "eqcopy___system_3266",
             "newSeqPayload",
         ] {
-            assert!(is_noise(name, None), "{name}");
+            assert!(is_library_function(name, None), "{name}");
         }
         for name in [
             "main",
@@ -138,7 +138,7 @@ mod tests {
             "<my::T<alloc::string::String>>::go",
             "",
         ] {
-            assert!(!is_noise(name, None), "{name}");
+            assert!(!is_library_function(name, None), "{name}");
         }
     }
 
@@ -153,33 +153,33 @@ mod tests {
             "core::Parser::grow()::{lambda(int)#1}::operator()(int) const",
             "hashbrown::Map<int>::operator[](int) &&",
         ] {
-            assert!(!is_noise(name, None), "{name}");
+            assert!(!is_library_function(name, None), "{name}");
         }
         let name = "core::Parser::grow";
-        assert!(!is_noise(name, Some("_ZN4core6Parser4growEv")));
-        assert!(is_noise(name, Some("_ZN4core6Parser4grow17h0123456789abcdefE")));
-        assert!(is_noise(name, Some("_RNvNtC4core6Parser4grow")));
+        assert!(!is_library_function(name, Some("_ZN4core6Parser4growEv")));
+        assert!(is_library_function(name, Some("_ZN4core6Parser4grow17h0123456789abcdefE")));
+        assert!(is_library_function(name, Some("_RNvNtC4core6Parser4grow")));
         for name in
             ["core::ptr::drop_in_place::<(u8, fn(u8))>", "core::ops::FnOnce::call_once{{vtable.shim}}"]
         {
-            assert!(is_noise(name, None), "{name}");
+            assert!(is_library_function(name, None), "{name}");
         }
     }
 
     /// Check that standard library sources are recognized wherever they are installed.
     #[test]
-    fn library_files_are_noise() {
+    fn library_files_are_known() {
         for path in [
             "/usr/include/c++/12/bits/std_function.h",
             "/usr/lib/gcc/x86_64-linux-gnu/12/../../../../include/c++/12/new",
             "/rustc/59807616e1fa2540724bfbac14d7976d7e4a3860/library/alloc/src/vec/mod.rs",
         ] {
-            assert!(is_noise_file(path), "{path}");
+            assert!(is_library_file(path), "{path}");
         }
         let others =
             ["/src/main.cpp", "library/alloc.rs", "/usr/include/stdio.h", "/library/core/src/parser.cpp", ""];
         for path in others {
-            assert!(!is_noise_file(path), "{path}");
+            assert!(!is_library_file(path), "{path}");
         }
     }
 }
