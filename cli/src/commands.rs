@@ -3,6 +3,7 @@
 mod aggregating;
 pub(crate) mod attach;
 mod attaching;
+mod baseline;
 mod blocks;
 mod cache;
 pub(crate) mod check;
@@ -32,7 +33,6 @@ pub(crate) mod lines;
 pub(crate) mod man_pages;
 pub(crate) mod mark;
 mod name_search;
-mod newer;
 pub(crate) mod open;
 pub(crate) mod pages;
 mod parts;

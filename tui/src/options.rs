@@ -9,7 +9,7 @@ pub struct Options {
     /// The capture.
     pub file: PathBuf,
     /// An older capture to compare it with.
-    pub older: Option<PathBuf>,
+    pub baseline: Option<PathBuf>,
     /// Where to look up names that it lacks.
     pub naming: Naming,
     /// Where the first look at a large capture is kept.

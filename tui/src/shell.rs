@@ -34,13 +34,13 @@ const IDLE: Duration = Duration::from_secs(60);
 pub fn run(options: Options) -> io::Result<()> {
     let theme = Theme { color: options.color };
     let name = escape(&options.file.display().to_string()).into_owned();
-    let older = options.older.as_ref().map(|file| escape(&file.display().to_string()).into_owned());
+    let baseline = options.baseline.as_ref().map(|file| escape(&file.display().to_string()).into_owned());
     let sources = Sources::new(options.path_map.clone());
     let mut worker = Worker::start(options)?;
     let mut screen = Screen::open(&name)?;
     let mut model = Model::new(name, screen.area()?);
-    if older.is_some() {
-        (model.older, model.page) = (older, Page::Changes);
+    if baseline.is_some() {
+        (model.baseline, model.page) = (baseline, Page::Changes);
     }
     let mut has_changed = true;
     loop {

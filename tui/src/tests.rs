@@ -40,18 +40,18 @@ impl User {
     }
 
     /// As [`Self::new`], with an older capture, too.
-    pub(super) fn comparing(made: &Made, older: Option<&Made>, width: u16, height: u16) -> Self {
+    pub(super) fn comparing(made: &Made, baseline: Option<&Made>, width: u16, height: u16) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("app.memprof");
         made.write(&file);
-        let older = older.map(|made| {
+        let baseline = baseline.map(|made| {
             let file = folder.path().join("old.memprof");
             made.write(&file);
             file
         });
         let path_map = vec![("/src".to_owned(), folder.path().join("sources").display().to_string())];
         let (naming, cache) = (Naming::Stored, Cache::none());
-        let options = Options { file, older: older.clone(), naming, cache, path_map, color: true };
+        let options = Options { file, baseline: baseline.clone(), naming, cache, path_map, color: true };
         let mut user = Self {
             model: Model::new("app.memprof".to_owned(), Rect::new(0, 0, width, height)),
             asked: Asked::new(options, Arc::default()),
@@ -59,8 +59,8 @@ impl User {
             effects: Vec::new(),
             folder,
         };
-        if older.is_some() {
-            (user.model.older, user.model.page) = (Some("old.memprof".to_owned()), Page::Changes);
+        if baseline.is_some() {
+            (user.model.baseline, user.model.page) = (Some("old.memprof".to_owned()), Page::Changes);
         }
         user.wait();
         user

@@ -1,6 +1,6 @@
 //! `html`: a page that shows everything, in any browser.
 
-use super::newer::{Newer, beside};
+use super::baseline::{TwoCaptures, compared};
 use super::view::{self, Capture};
 use crate::exit::{Failure, Outcome};
 use crate::graphviz::{self, MOST_OF_DRAWING, Undrawn};
@@ -45,7 +45,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     capture: Capture,
     #[command(flatten)]
-    newer: Newer,
+    captures: TwoCaptures,
     /// Output file; - for standard output [default: the name of the capture, the newer one of two, with .html]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -85,19 +85,19 @@ impl Links {
 /// Writes the page.
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let capture = &arguments.capture;
-    let (file, older) = arguments.newer.sides(&capture.file);
+    let (file, baseline) = arguments.captures.sides(&capture.file);
     let path = arguments.output.clone().unwrap_or_else(|| file.with_extension("html"));
     let is_stdout = path == Path::new("-");
     let packing = if is_stdout { None } else { output::check_document(&path, arguments.force)? };
-    older.iter().try_for_each(|older| older.check(capture.no_cache()))?;
+    baseline.iter().try_for_each(|baseline| baseline.check(capture.no_cache()))?;
     debug!("reading {}", file.display());
     let (loaded, history, map) = web::open_with_history(file, capture.naming()).map_err(view::failure)?;
-    let (loaded, beside) = beside(older.as_ref(), loaded, capture.naming())?;
+    let (loaded, changes) = compared(baseline.as_ref(), loaded, capture.naming())?;
     let loaded = capture.told(loaded);
     let drawing = Some(drawing(&loaded, &history)?);
     let options = PageOptions { with_source: arguments.with_source, drawing, ..arguments.links.options() };
     let scans = scans(capture, file, &loaded)?;
-    let write = |out: &mut dyn Write| web::page(out, &loaded, &history, map, beside, &scans, &options);
+    let write = |out: &mut dyn Write| web::page(out, &loaded, &history, map, changes, &scans, &options);
     if is_stdout {
         return view::print(|out, _| Ok(write(out)?));
     }

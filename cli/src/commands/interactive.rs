@@ -46,14 +46,14 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     // A file that is not a capture is reported before the screen is taken over.
     arguments.capture.analyzer()?;
     let first = arguments.capture.file.clone();
-    let (file, older) = match &arguments.newer {
+    let (file, baseline) = match &arguments.newer {
         Some(newer) => (newer.clone(), Some(first)),
         None => (first, None),
     };
     view::analyzer(&file, arguments.capture.no_cache())?;
     let options = tui::Options {
         file,
-        older,
+        baseline,
         naming: in_silence(arguments.capture.naming()),
         cache: if arguments.capture.no_cache() { engine::Cache::none() } else { cache::of_user() },
         path_map: arguments.path_map.clone(),

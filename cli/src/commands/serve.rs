@@ -9,7 +9,7 @@ mod request;
 mod site;
 
 use super::attach::capture_of;
-use super::newer::Newer;
+use super::baseline::TwoCaptures;
 use super::process_selector::{ProcessSelector, process_selector};
 use super::view::{self, Capture};
 use crate::exit::{Failure, Outcome};
@@ -48,7 +48,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     capture: Capture,
     #[command(flatten)]
-    newer: Newer,
+    captures: TwoCaptures,
     /// Port to listen on [default: a free one]
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     port: u16,
@@ -62,12 +62,12 @@ pub(crate) struct Arguments {
 /// Serves until the user ends it.
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let capture = &arguments.capture;
-    let (shown, older) = arguments.newer.sides(&capture.file);
+    let (shown, baseline) = arguments.captures.sides(&capture.file);
     let pid = process_of(shown)?;
     let file = pid.map_or_else(|| Ok(shown.to_owned()), recording_of)?;
     // A file that is not a capture is reported before anything listens.
     view::analyzer(&file, capture.no_cache())?;
-    older.iter().try_for_each(|older| older.check(capture.no_cache()))?;
+    baseline.iter().try_for_each(|baseline| baseline.check(capture.no_cache()))?;
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, arguments.port))
         .with_context(|| format!("cannot listen on port {}: choose another one with --port", arguments.port))
         .map_err(Failure::usage)?;
@@ -77,7 +77,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     message::plain(&format!("Serving {} at {address}\nCtrl-C ends it.", file.display()));
     // Only users of this machine who have the address can see the sources, which are on this machine anyway.
     let options = PageOptions { with_source: true, ..arguments.links.options() };
-    let report = Report::new(file, pid, older, capture.naming(), options, capture.no_cache());
+    let report = Report::new(file, pid, baseline, capture.naming(), options, capture.no_cache());
     let site = Site::new(report, token, port);
     if !arguments.no_browser && !browser::open(&address, site.has_come()) {
         message::note("no browser could be started; open the address yourself");

@@ -25,8 +25,8 @@ pub(super) fn title(buffer: &mut Buffer, area: Rect, model: &Model, theme: &Them
     let room = area.width.saturating_sub(u16::try_from(warning.len()).unwrap_or(u16::MAX));
     let names = Rect { width: room.max(NAME.min(area.width)), ..area };
     let mut column = put(buffer, names, 0, &model.file, theme.heading());
-    if let Some(older) = &model.older {
-        column = put_at(buffer, names, column, 0, &format!("  since {older}"), theme.detail());
+    if let Some(baseline) = &model.baseline {
+        column = put_at(buffer, names, column, 0, &format!("  since {baseline}"), theme.detail());
     }
     column = put_at(buffer, area, column, 0, &warning, theme.warning());
     let command = view.map(|view| view.loaded.tables.metadata.command.join(" ")).unwrap_or_default();

@@ -55,7 +55,7 @@ pub(crate) struct Model {
     /// The flame graph of changes.
     pub(crate) changes: Flame,
     /// Name of the older capture that this one is compared with, safe to print.
-    pub(crate) older: Option<String>,
+    pub(crate) baseline: Option<String>,
     /// The page of functions.
     pub(crate) functions: Functions,
     /// Name of the function that the page about one function is about.
@@ -165,9 +165,9 @@ impl Model {
 
     /// Forgets everything known about a recording that another one has replaced: no page may mix numbers of both.
     fn begin_anew(&mut self) {
-        let Self { file, older, page, screen, .. } = std::mem::take(self);
+        let Self { file, baseline, page, screen, .. } = std::mem::take(self);
         let notice = Some(catalogue::BEGUN_ANEW.to_owned());
-        *self = Self { file, older, page, screen, notice, ..Self::default() };
+        *self = Self { file, baseline, page, screen, notice, ..Self::default() };
     }
 
     /// Updates the parts of the page to the latest answers, and scrolls to the selected row.
@@ -308,7 +308,7 @@ impl Model {
     /// The two sides of the pages about changes.
     pub(crate) fn compare(&self) -> Compare {
         let (from, to) = self.time.range();
-        if self.older.is_some() {
+        if self.baseline.is_some() {
             Compare::Captures(self.question.metric)
         } else {
             Compare::Analyzer(from, to)

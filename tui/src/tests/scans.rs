@@ -547,7 +547,7 @@ fn scans_are_given_up() {
     scanned().write(&file);
     let options = crate::options::Options {
         file,
-        older: None,
+        baseline: None,
         naming: Naming::Stored,
         cache: engine::Cache::none(),
         path_map: Vec::new(),

@@ -73,8 +73,8 @@ impl Asked {
 
     /// Checks the identity of the files. A file that is gone for a moment has not been replaced yet.
     fn has_been_replaced(&mut self) -> bool {
-        let Options { file, older, .. } = &self.options;
-        let now = [Some(file.as_path()), older.as_deref()].map(|path| path.and_then(Identity::of));
+        let Options { file, baseline, .. } = &self.options;
+        let now = [Some(file.as_path()), baseline.as_deref()].map(|path| path.and_then(Identity::of));
         let known = self.files;
         for (known, now) in self.files.iter_mut().zip(now) {
             *known = now.or(*known);
@@ -236,11 +236,12 @@ impl Asked {
     /// The two sides to compare, and the metric.
     fn compared(&self, compare: Compare) -> Result<(Compared, Metric), Error> {
         let (analyzer, naming, whole) = (self.analyzer()?, self.options.naming.clone(), Lens::default());
-        match (compare, &self.options.older) {
-            (Compare::Captures(metric), Some(older)) => {
-                let older = Analyzer::with_cache(older, self.options.cache.clone())?.until(self.stop.clone());
+        match (compare, &self.options.baseline) {
+            (Compare::Captures(metric), Some(baseline)) => {
+                let baseline =
+                    Analyzer::with_cache(baseline, self.options.cache.clone())?.until(self.stop.clone());
                 let compared =
-                    compare_captures(older, analyzer, &Query::default(), &whole, Spelling::Exact, naming)?;
+                    compare_captures(baseline, analyzer, &Query::default(), &whole, Spelling::Exact, naming)?;
                 Ok((compared, metric))
             }
             (Compare::Captures(_), None) => {

@@ -88,7 +88,7 @@ pub(super) struct Parts<'a> {
     pub(super) memory: Option<&'a PeakMemory>,
     pub(super) overview: &'a Overview,
     /// The older capture's overview.
-    pub(super) older: Option<&'a Overview>,
+    pub(super) baseline_overview: Option<&'a Overview>,
 }
 
 /// The data of a page with this part of its tree, and the history whose changes the tree has.
@@ -119,7 +119,7 @@ impl Fixed {
         stacks.write(&mut writer.columns, &mut writer.texts, folded);
         writer.rows(&folded.rows);
         writer.ends(folded);
-        if parts.older.is_some() {
+        if parts.baseline_overview.is_some() {
             writer.compared(&folded.rows);
         }
         writer.spectrum();
@@ -144,7 +144,7 @@ impl Fixed {
         let head = Head {
             version: VERSION,
             info: &parts.overview.document,
-            before: parts.older.map(|older| &older.document),
+            before: parts.baseline_overview.map(|baseline_overview| &baseline_overview.document),
             folded: &self.folded,
             rows_left_out: parts.overview.left_out,
             warnings: &parts.overview.warnings,

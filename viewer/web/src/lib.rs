@@ -16,7 +16,7 @@
 //! - **Numbers match those of the other views**, from the same [`Loaded`]. For moments and ranges the page adds up
 //!   the changes of every stack in a [`History`] itself, exactly.
 //!
-//! For **two captures** it is the page of the newer one. What each stack had in the older one ([`Beside`]), matched
+//! For **two captures** it is the page of the newer one. What each stack had in the older one ([`Baseline`]), matched
 //! as in `diff`, is included, so that the scripts only subtract and need no matching of their own.
 //!
 //! What **scans** found is separate data for each scan ([`scan`](fn@scan)), in an element of the page or requested
@@ -26,7 +26,7 @@
 //! that it came from. From a server it requests new data, with the finest slices in a range of time, when the reader
 //! zooms in.
 
-mod beside;
+mod baseline;
 mod call_tree;
 mod columns;
 mod data;
@@ -42,7 +42,7 @@ mod scan;
 mod script;
 mod texts;
 
-pub use beside::Beside;
+pub use baseline::Baseline;
 pub use graph::{GraphQuery, graph};
 pub use limits::{MOST_BYTES, MOST_CELLS};
 pub use options::{Drawing, Lack, MOST_OF_A_DRAWING, PageOptions};
@@ -83,9 +83,9 @@ pub fn page(
     loaded: &Loaded,
     history: &History,
     memory: Option<PeakMemory>,
-    beside: Option<Beside>,
+    baseline: Option<Baseline>,
     scans: &HeldScans,
     options: &PageOptions,
 ) -> io::Result<()> {
-    page::write(out, loaded, history, memory, beside, scans, options)
+    page::write(out, loaded, history, memory, baseline, scans, options)
 }

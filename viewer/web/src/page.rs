@@ -1,6 +1,6 @@
 //! Assembles a page, and keeps it within its size.
 
-use super::beside::Beside;
+use super::baseline::Baseline;
 use super::call_tree::{CallTree, Row};
 use super::data::{Parts, data};
 use super::overview::{Overview, overview};
@@ -31,7 +31,7 @@ pub(super) fn write(
     loaded: &Loaded,
     history: &History,
     memory: Option<PeakMemory>,
-    beside: Option<Beside>,
+    baseline: Option<Baseline>,
     scans: &HeldScans,
     options: &PageOptions,
 ) -> io::Result<()> {
@@ -39,7 +39,7 @@ pub(super) fn write(
     let room = MOST_BYTES - PAGE.len() - STYLE.len() - script.len() - scans.len() - 1000;
     // Base64 turns three bytes into four characters.
     let size = Size { room: room / 4 * 3, compression: Compression::default() };
-    let mut packer = Packer::new(loaded, history, memory, beside, options)?;
+    let mut packer = Packer::new(loaded, history, memory, baseline, options)?;
     let encoded = STANDARD.encode(packer.pack(loaded, [history; 2], options, size)?);
     assemble(out, &script, &policy(&script, "'none'"), [&encoded, &scans])
 }
@@ -88,14 +88,14 @@ pub struct Packer {
     memory: Option<PeakMemory>,
     overview: Overview,
     /// The older capture's overview.
-    older: Option<Overview>,
+    baseline_overview: Option<Overview>,
     /// For a server, once data was requested.
     pieces: Option<Pieces>,
 }
 
 impl Packer {
     /// For any history of these sites. When compared with an older capture, the numbers and names must be those
-    /// returned by [`Beside::new`].
+    /// returned by [`Baseline::new`].
     ///
     /// # Errors
     /// None that a capture could cause.
@@ -103,16 +103,16 @@ impl Packer {
         loaded: &Loaded,
         history: &History,
         memory: Option<PeakMemory>,
-        beside: Option<Beside>,
+        baseline: Option<Baseline>,
         options: &PageOptions,
     ) -> io::Result<Self> {
         let sources = RefCell::new(Sources::new(options.path_map.clone()));
-        let call_tree = CallTree::new(loaded, history, beside.as_ref().map(|beside| &beside.diff));
-        let (overview, older) = match beside {
-            Some(Beside { newer, older, .. }) => (newer, Some(older)),
+        let call_tree = CallTree::new(loaded, history, baseline.as_ref().map(|baseline| &baseline.diff));
+        let (overview, baseline_overview) = match baseline {
+            Some(Baseline { newer, baseline_overview, .. }) => (newer, Some(baseline_overview)),
             None => (overview(loaded)?, None),
         };
-        Ok(Self { call_tree, sources, memory, overview, older, pieces: None })
+        Ok(Self { call_tree, sources, memory, overview, baseline_overview, pieces: None })
     }
 
     /// The data of a history for a nearby server: fast to make. `whole` is the history of the whole time; `history`
@@ -140,9 +140,9 @@ impl Packer {
     }
 
     fn parts<'a>(&'a self, loaded: &'a Loaded, whole: &'a History, options: &'a PageOptions) -> Parts<'a> {
-        let Self { call_tree, sources, memory, overview, older, .. } = self;
-        let (memory, older) = (memory.as_ref(), older.as_ref());
-        Parts { loaded, history: whole, options, call_tree, sources, memory, overview, older }
+        let Self { call_tree, sources, memory, overview, baseline_overview, .. } = self;
+        let (memory, baseline_overview) = (memory.as_ref(), baseline_overview.as_ref());
+        Parts { loaded, history: whole, options, call_tree, sources, memory, overview, baseline_overview }
     }
 
     fn pack(

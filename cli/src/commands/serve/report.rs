@@ -1,7 +1,7 @@
 //! The page's data, for the whole recording and for any range in detail.
 
 use super::question::ScanQuestion;
-use crate::commands::newer::{Older, beside};
+use crate::commands::baseline::{BaselineFile, compared};
 use crate::commands::view;
 use crate::exit::Failure;
 use analysis::History;
@@ -29,7 +29,7 @@ pub(super) struct Report {
     file: PathBuf,
     /// The recorded process, if the user asked for one: its next recording may be in another file.
     pid: Option<u32>,
-    older: Option<Older>,
+    baseline: Option<BaselineFile>,
     naming: Naming,
     options: PageOptions,
     no_cache: bool,
@@ -66,12 +66,12 @@ impl Report {
     pub(super) fn new(
         file: PathBuf,
         pid: Option<u32>,
-        older: Option<Older>,
+        baseline: Option<BaselineFile>,
         naming: Naming,
         options: PageOptions,
         no_cache: bool,
     ) -> Self {
-        Self { file, pid, older, naming, options, no_cache, of: None, known: None, last: None }
+        Self { file, pid, baseline, naming, options, no_cache, of: None, known: None, last: None }
     }
 
     /// The data of a range, or of the whole recording; given up if the client leaves first.
@@ -102,8 +102,8 @@ impl Report {
                 let (profile, history) = analyzer.history().map_err(view::failure)?;
                 let map = analyzer.map_at_peak(&profile, web::MOST_CELLS).map_err(view::failure)?;
                 let whole = analyzer.show(profile, self.naming.clone());
-                let (whole, beside) = beside(self.older.as_ref(), whole, self.naming.clone())?;
-                let packer = Packer::new(&whole, &history, map, beside, &self.options)?;
+                let (whole, changes) = compared(self.baseline.as_ref(), whole, self.naming.clone())?;
+                let packer = Packer::new(&whole, &history, map, changes, &self.options)?;
                 let scans = HashMap::new();
                 unknown.insert(Known { whole, history, packer, analyzer: open()?, scans })
             }

@@ -206,10 +206,10 @@ proptest! {
         let of = |sizes: &[(prop::sample::Index, u64)]| made(&stacks, |leaves| {
             (0..).zip(sizes).map(|(time, (leaf, size))| alloc(time, *size, *leaf.get(leaves))).collect()
         });
-        let ((older, _), (loaded, history)) = (of(&before), of(&sizes));
-        let of_older = older.profile.total;
-        let (loaded, beside) = Beside::new(older, loaded, Spelling::Exact).unwrap();
-        let mut call_tree = CallTree::new(&loaded, &history, Some(&beside.diff));
+        let ((baseline_overview, _), (loaded, history)) = (of(&before), of(&sizes));
+        let of_older = baseline_overview.profile.total;
+        let (loaded, baseline) = Baseline::new(baseline_overview, loaded, Spelling::Exact).unwrap();
+        let mut call_tree = CallTree::new(&loaded, &history, Some(&baseline.diff));
         call_tree.take_changes(&history);
         let folded = Folded::new(&call_tree, &loaded.profile.total, Limits { nodes, changes });
         prop_assert_eq!(sum(&folded.rows), loaded.profile.total);

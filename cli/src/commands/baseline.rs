@@ -6,11 +6,11 @@ use analysis::Spelling;
 use clap::Args;
 use engine::{Loaded, Naming};
 use std::path::{Path, PathBuf};
-use web::Beside;
+use web::Baseline;
 
 /// What stands behind the capture where two are given: as for `diff`, the older one comes first.
 #[derive(Args, Debug)]
-pub(super) struct Newer {
+pub(super) struct TwoCaptures {
     /// Newer capture: show it, and what has changed since the first one
     #[arg(value_name = "NEWER")]
     newer: Option<PathBuf>,
@@ -21,23 +21,23 @@ pub(super) struct Newer {
 
 /// The capture that the shown one is compared with.
 #[derive(Debug)]
-pub(super) struct Older {
+pub(super) struct BaselineFile {
     file: PathBuf,
     spelling: Spelling,
 }
 
-impl Newer {
+impl TwoCaptures {
     /// The capture that is shown, and the older one, if there are two.
-    pub(super) fn sides<'a>(&'a self, first: &'a Path) -> (&'a Path, Option<Older>) {
+    pub(super) fn sides<'a>(&'a self, first: &'a Path) -> (&'a Path, Option<BaselineFile>) {
         let spelling = if self.ignore_templates { Spelling::WithoutTemplates } else { Spelling::Exact };
         match &self.newer {
-            Some(newer) => (newer, Some(Older { file: first.to_owned(), spelling })),
+            Some(newer) => (newer, Some(BaselineFile { file: first.to_owned(), spelling })),
             None => (first, None),
         }
     }
 }
 
-impl Older {
+impl BaselineFile {
     /// Fails if the newer file is not a capture, before a long pass over the other one.
     pub(super) fn check(&self, no_cache: bool) -> Result<(), Failure> {
         view::analyzer(&self.file, no_cache).map(drop)
@@ -45,12 +45,12 @@ impl Older {
 }
 
 /// Adds the comparison with the older capture, if there is one.
-pub(super) fn beside(
-    older: Option<&Older>,
+pub(super) fn compared(
+    baseline: Option<&BaselineFile>,
     shown: Loaded,
     naming: Naming,
-) -> Result<(Loaded, Option<Beside>), Failure> {
-    let Some(Older { file, spelling }) = older else { return Ok((shown, None)) };
-    let (shown, beside) = Beside::new(view::open(file, naming)?, shown, *spelling)?;
-    Ok((shown, Some(beside)))
+) -> Result<(Loaded, Option<Baseline>), Failure> {
+    let Some(BaselineFile { file, spelling }) = baseline else { return Ok((shown, None)) };
+    let (shown, changes) = Baseline::new(view::open(file, naming)?, shown, *spelling)?;
+    Ok((shown, Some(changes)))
 }
