@@ -36,7 +36,7 @@ pub(crate) enum End {
     Running,
 }
 
-// One word per slot, 0 while nothing is known: the told pid in the high half, the wait status in bits 8 to 23, flags
+// One word per slot, 0 while nothing is known: the ns_pid in the high half, the wait status in bits 8 to 23, flags
 // below. The pid is included because slots are reused: news of the previous owner must not end the next.
 const GONE: u64 = 1;
 const EXEC: u64 = 2;
@@ -49,7 +49,7 @@ pub(crate) struct Image {
     pub(crate) memory: Memory,
     /// The process that connected.
     pub(crate) info: Info,
-    /// Finds its processes here by the pids they tell.
+    /// Finds its processes here by their pids in their namespace.
     pid_map: PidMap,
     /// What has become of those that were not looked up in time.
     exec_tracker: Arc<ExecTracker>,
@@ -80,7 +80,7 @@ impl Image {
         let ends = (0..slots).map(|_| AtomicU64::new(0)).collect();
         let (is_over, has_forked) = (AtomicBool::new(false), AtomicBool::new(false));
         let pid_map = PidMap::of(&info);
-        let first = Arc::new(SlotProcess::found(info.own_pid, info.pid));
+        let first = Arc::new(SlotProcess::found(info.ns_pid, info.pid));
         let slot_processes = Mutex::new(FxHashMap::from_iter([(0, first)]));
         Arc::new(Image {
             id,
@@ -98,17 +98,17 @@ impl Image {
     }
 
     /// Notes that a process has had a slot since `time`, in shifted ticks.
-    pub(crate) fn meet(&self, slot: u32, told: u32, time: u64) -> Arc<SlotProcess> {
-        let is_first = told == self.info.own_pid;
+    pub(crate) fn meet(&self, slot: u32, ns_pid: u32, time: u64) -> Arc<SlotProcess> {
+        let is_first = ns_pid == self.info.ns_pid;
         let slot_process = if is_first {
-            SlotProcess::found(told, self.info.pid)
+            SlotProcess::found(ns_pid, self.info.pid)
         } else {
             let claimed = self.memory.segment().slots().get(slot as usize);
             // Relaxed: written before the record by which the process was met.
             let parent = claimed.and_then(|claimed| {
                 Some((claimed.owner()?.1?, (claimed.fork.load(Ordering::Relaxed) >> 32) as u32))
             });
-            SlotProcess::met(told, time, parent)
+            SlotProcess::met(ns_pid, time, parent)
         };
         let slot_process = Arc::new(slot_process);
         if let Ok(mut slot_processes) = self.slot_processes.lock() {
@@ -126,26 +126,26 @@ impl Image {
         }
     }
 
-    /// The process in a slot that tells this pid, if the drain thread has met it.
-    pub(crate) fn slot_process(&self, slot: u32, told: u32) -> Option<Arc<SlotProcess>> {
+    /// The process in a slot that has this pid in its namespace, if the drain thread has met it.
+    pub(crate) fn slot_process(&self, slot: u32, ns_pid: u32) -> Option<Arc<SlotProcess>> {
         let slot_processes = self.slot_processes.lock().ok()?;
-        slot_processes.get(&slot).filter(|slot_process| slot_process.told() == told).cloned()
+        slot_processes.get(&slot).filter(|slot_process| slot_process.ns_pid() == ns_pid).cloned()
     }
 
     /// The process's pid in our namespace; `None` when it is gone. May wait for `/proc`.
     pub(crate) fn find(&self, slot_process: &SlotProcess, scan: &mut ProcScan) -> Option<u32> {
         slot_process.find(|| {
-            let parent = slot_process.parent().and_then(|(slot, told)| self.pid_of(slot, told));
-            let (told, since) = (slot_process.told(), slot_process.since());
-            let later = || self.exec_tracker.find(told, parent?, since);
+            let parent = slot_process.parent().and_then(|(slot, ns_pid)| self.pid_of(slot, ns_pid));
+            let (ns_pid, since) = (slot_process.ns_pid(), slot_process.since());
+            let later = || self.exec_tracker.find(ns_pid, parent?, since);
             // A look at all processes takes long enough for some to connect, and to end.
-            later().or_else(|| self.pid_map.find(told, since, parent, scan)).or_else(later)
+            later().or_else(|| self.pid_map.find(ns_pid, since, parent, scan)).or_else(later)
         })
     }
 
     /// The pid in our namespace of a process that was met and looked up.
-    pub(crate) fn pid_of(&self, slot: u32, told: u32) -> Option<u32> {
-        self.slot_process(slot, told)?.pid()
+    pub(crate) fn pid_of(&self, slot: u32, ns_pid: u32) -> Option<u32> {
+        self.slot_process(slot, ns_pid)?.pid()
     }
 
     /// How the present or last process in a slot stands right now. May wait for `/proc`.
@@ -162,17 +162,17 @@ impl Image {
         let used = self.memory.segment().header().slots_used.load(Ordering::Acquire);
         let mut slots = (0..used).zip(self.memory.segment().slots());
         slots.any(|(index, slot)| {
-            slot.owner().is_some_and(|(told, _)| match self.pid_of(index, told) {
+            slot.owner().is_some_and(|(ns_pid, _)| match self.pid_of(index, ns_pid) {
                 Some(met) => met == pid,
-                None => self.pid_map.is(told, pid) && self.is_mapped_by(pid),
+                None => self.pid_map.is(ns_pid, pid) && self.is_mapped_by(pid),
             })
         })
     }
 
-    /// Notes that the process in a slot that tells this pid is gone.
-    pub(crate) fn gone(&self, slot: u32, told: u32, status: Option<i32>) {
+    /// Notes that the process in a slot, with this pid in its namespace, is gone.
+    pub(crate) fn gone(&self, slot: u32, ns_pid: u32, status: Option<i32>) {
         let status = status.map_or(0, |status| HAS_STATUS | u64::from(status as u16) << 8);
-        self.end(slot, u64::from(told) << 32 | status | GONE);
+        self.end(slot, u64::from(ns_pid) << 32 | status | GONE);
     }
 
     /// False when the process with this pid in our namespace does not map our memory: it executed another program, or
@@ -190,12 +190,12 @@ impl Image {
             return;
         }
         for (index, slot) in self.memory.segment().slots().iter().enumerate().take(used) {
-            if let Some((told, _)) = slot.owner()
+            if let Some((ns_pid, _)) = slot.owner()
                 && self
-                    .pid_of(index as u32, told)
-                    .map_or_else(|| self.pid_map.is(told, pid), |met| met == pid)
+                    .pid_of(index as u32, ns_pid)
+                    .map_or_else(|| self.pid_map.is(ns_pid, pid), |met| met == pid)
             {
-                self.end(index as u32, u64::from(told) << 32 | EXEC);
+                self.end(index as u32, u64::from(ns_pid) << 32 | EXEC);
             }
         }
     }

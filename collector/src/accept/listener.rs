@@ -587,7 +587,7 @@ mod tests {
         let (listener, _) = listener();
         let host = &listener.host;
         let hello = Hello::from_bytes(&hello(PROTOCOL_VERSION)).unwrap();
-        let of = |pid| Info { pid, own_pid: pid, ..Info::default() };
+        let of = |pid| Info { pid, ns_pid: pid, ..Info::default() };
         let first = 1 << 30;
         let claim = |image: &Image, slot: usize, pid, parent| {
             let segment = image.memory.segment();

@@ -59,7 +59,7 @@ pub(crate) fn call(host: &Host, pid: u32, patience: Duration, manner: Manner) ->
     let doorbell = process.doorbell.as_ref().ok_or(Refusal::NoDoorbell { pid })?;
     let system = |source: io::Error| Refusal::System { pid, source };
     let (folder, page) = open(&process, doorbell)?;
-    let own_pid = namespace::own(pid).unwrap_or(pid);
+    let ns_pid = namespace::own(pid).unwrap_or(pid);
     let (mut has_called, mut is_taken, mut is_busy) = (false, false, false);
     let (waker, mut unwoken) = match manner {
         Manner::Patient => (None, None),
@@ -81,7 +81,7 @@ pub(crate) fn call(host: &Host, pid: u32, patience: Duration, manner: Manner) ->
         let until = deadline.min(Instant::now() + AT_ONCE);
         let (answered, refusal) = waking(waker.as_ref(), until, || {
             while Instant::now() < until && is_there(pid) {
-                page.ring(own_pid).map_err(system)?;
+                page.ring(ns_pid).map_err(system)?;
                 if !is_readable(&socket.socket, AGAIN) {
                     continue;
                 }

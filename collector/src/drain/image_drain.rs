@@ -247,7 +247,8 @@ impl ImageDrain {
                 counts.threads.fetch_add(1, Ordering::Relaxed);
                 let segment = image.memory.segment();
                 let claimed = segment.slots().get(slot as usize);
-                if let Some((claimed, (told, parent))) = claimed.and_then(|slot| Some((slot, slot.owner()?)))
+                if let Some((claimed, (ns_pid, parent))) =
+                    claimed.and_then(|slot| Some((slot, slot.owner()?)))
                 {
                     // Relaxed: written before the record that we are reading was published.
                     let fork = claimed.fork.load(Ordering::Relaxed);
@@ -256,10 +257,10 @@ impl ImageDrain {
                     // Another thread's ring, read earlier, may already be past this one's beginning.
                     let known = slots.insert(slot, time);
                     see(slots, slot, known.unwrap_or(0));
-                    let met = known.and_then(|_| image.slot_process(slot, told));
-                    let slot_process = met.unwrap_or_else(|| image.meet(slot, told, time));
+                    let met = known.and_then(|_| image.slot_process(slot, ns_pid));
+                    let slot_process = met.unwrap_or_else(|| image.meet(slot, ns_pid, time));
                     // The process that connected has been watched since then.
-                    if known.is_none() && !(slot == 0 && told == image.info.own_pid) {
+                    if known.is_none() && !(slot == 0 && ns_pid == image.info.ns_pid) {
                         image.note_fork();
                         let (image, slot_process) = (image.clone(), slot_process.clone());
                         watcher.ask(Request::Watch { image, slot, slot_process });

@@ -1,8 +1,8 @@
 //! Which processes have come out of processes that were not looked up in time.
 //!
-//! A forked process in a pid namespace of its own tells a pid that means nothing here. Until somebody has looked up
+//! A forked process in a pid namespace of its own reports a pid that means nothing here. Until somebody has looked up
 //! which process that is, it may have executed another program and even ended. If that program has the agent, it
-//! connects, and then its pid here, the one it tells and its parent are known, and those of its parents as well.
+//! connects, and then its pid here, the one there and its parent are known, and those of its parents as well.
 
 use super::known_images::Forked;
 use crate::proc::namespace;
@@ -28,7 +28,7 @@ pub(crate) struct ExecTracker {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Relation {
     /// Pid in its own namespace.
-    told: u32,
+    ns_pid: u32,
     /// Pids here.
     pid: u32,
     parent_pid: u32,
@@ -37,16 +37,16 @@ pub(crate) struct Relation {
 impl Relation {
     /// That of a process and of its parents, as far as they are in other namespaces.
     pub(crate) fn all(info: &Info) -> Vec<Relation> {
-        if info.own_pid == info.pid {
+        if info.ns_pid == info.pid {
             return Vec::new();
         }
-        let first = Relation { told: info.own_pid, pid: info.pid, parent_pid: info.parent_pid };
+        let first = Relation { ns_pid: info.ns_pid, pid: info.pid, parent_pid: info.parent_pid };
         let parent = |child: &Relation| {
             let status = Process::new(child.parent_pid.cast_signed()).ok()?.status().ok()?;
             let parent_pid = status.ppid.unsigned_abs();
-            Some(Relation { told: namespace::innermost(&status)?, pid: child.parent_pid, parent_pid })
+            Some(Relation { ns_pid: namespace::innermost(&status)?, pid: child.parent_pid, parent_pid })
         };
-        let line = std::iter::successors(Some(first), parent).take_while(|one| one.told != one.pid);
+        let line = std::iter::successors(Some(first), parent).take_while(|one| one.ns_pid != one.pid);
         line.take(DEPTH).collect()
     }
 }
@@ -63,11 +63,12 @@ impl ExecTracker {
         }
     }
 
-    /// The pid here of the process that told this pid, has this parent, and has existed since this time.
-    pub(crate) fn find(&self, told: u32, parent_pid: u32, since: u64) -> Option<u32> {
+    /// The pid here of the process that has this pid in its namespace and this parent, and has existed since this
+    /// time.
+    pub(crate) fn find(&self, ns_pid: u32, parent_pid: u32, since: u64) -> Option<u32> {
         let all = self.latest.lock().ok()?;
         let mut later = all.iter().rev().filter(|(_, time)| *time >= since);
-        let found = later.find(|(one, _)| (one.told, one.parent_pid) == (told, parent_pid));
+        let found = later.find(|(one, _)| (one.ns_pid, one.parent_pid) == (ns_pid, parent_pid));
         found.map(|(one, _)| one.pid)
     }
 }
@@ -81,11 +82,11 @@ mod tests {
     #[test]
     fn processes_are_found_by_what_they_tell() {
         let exec_tracker = ExecTracker::default();
-        let relation = |told, pid, parent_pid| Relation { told, pid, parent_pid };
+        let relation = |ns_pid, pid, parent_pid| Relation { ns_pid, pid, parent_pid };
         exec_tracker.add(&[relation(2, 100, 50), relation(1, 50, 40)], 10);
         exec_tracker.add(&[relation(2, 101, 50), relation(1, 50, 40)], 20);
         exec_tracker.add(&[relation(2, 102, 51)], 30);
-        for (told, parent, since, expected) in [
+        for (ns_pid, parent, since, expected) in [
             (2, 50, 5, Some(100)),
             (2, 50, 15, Some(101)),
             (2, 50, 25, None),
@@ -94,7 +95,7 @@ mod tests {
             (1, 40, 15, None),
             (3, 50, 5, None),
         ] {
-            assert_eq!(exec_tracker.find(told, parent, since), expected, "{told} {parent} {since}");
+            assert_eq!(exec_tracker.find(ns_pid, parent, since), expected, "{ns_pid} {parent} {since}");
         }
         (0..MOST).for_each(|_| exec_tracker.add(&[relation(7, 107, 52)], 50));
         assert_eq!((exec_tracker.find(2, 50, 5), exec_tracker.find(7, 52, 5)), (None, Some(107)));

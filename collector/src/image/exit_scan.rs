@@ -11,8 +11,8 @@ use std::sync::Arc;
 pub(crate) struct Place {
     pub(crate) image: ImageId,
     pub(crate) slot: u32,
-    /// The pid it tells.
-    pub(crate) told: u32,
+    /// Its pid in its own pid namespace.
+    pub(crate) ns_pid: u32,
 }
 
 /// A process that waits until this is dropped.
@@ -20,7 +20,7 @@ pub(crate) struct Place {
 pub(crate) struct ExitScan {
     image: Arc<Image>,
     slot: u32,
-    told: u32,
+    ns_pid: u32,
 }
 
 impl ExitScan {
@@ -28,25 +28,25 @@ impl ExitScan {
     pub(crate) fn take(image: &Arc<Image>, slot: u32) -> Option<ExitScan> {
         let segment = image.memory.segment();
         let there = segment.slots().get(slot as usize).filter(|slot| slot.take_parting())?;
-        let told = there.owner().map_or(0, |(told, _)| told);
-        Some(ExitScan { image: image.clone(), slot, told })
+        let ns_pid = there.owner().map_or(0, |(ns_pid, _)| ns_pid);
+        Some(ExitScan { image: image.clone(), slot, ns_pid })
     }
 
     /// Identifies the process.
     pub(crate) fn place(&self) -> Place {
-        Place { image: self.image.id, slot: self.slot, told: self.told }
+        Place { image: self.image.id, slot: self.slot, ns_pid: self.ns_pid }
     }
 
     /// Its pid in our namespace, while it exists.
     pub(crate) fn pid(&self, clock: Clock) -> Option<u32> {
         let segment = self.image.memory.segment();
-        let (told, _) = segment.slots().get(self.slot as usize)?.owner()?;
-        if told != self.told {
+        let (ns_pid, _) = segment.slots().get(self.slot as usize)?.owner()?;
+        if ns_pid != self.ns_pid {
             return None;
         }
-        let met = self.image.slot_process(self.slot, told);
+        let met = self.image.slot_process(self.slot, ns_pid);
         // A process that has recorded nothing was not met yet.
-        let slot_process = met.unwrap_or_else(|| self.image.meet(self.slot, told, clock.now()));
+        let slot_process = met.unwrap_or_else(|| self.image.meet(self.slot, ns_pid, clock.now()));
         self.image.find(&slot_process, &mut ProcScan::new(clock))
     }
 

@@ -6,11 +6,11 @@ use std::sync::OnceLock;
 /// watcher, sometimes the writer, never the drain thread.
 #[derive(Debug)]
 pub(crate) struct SlotProcess {
-    /// The pid it tells.
-    told: u32,
+    /// Its pid in its own pid namespace.
+    ns_pid: u32,
     /// Since when it has existed, in shifted ticks.
     since: u64,
-    /// Slot of its parent, and the pid that this tells.
+    /// Slot of its parent, and the pid that this has in its own namespace.
     parent: Option<(u32, u32)>,
     /// Its pid in our namespace, once looked up; `Some(None)` if it was gone.
     pid: OnceLock<Option<u32>>,
@@ -18,18 +18,18 @@ pub(crate) struct SlotProcess {
 
 impl SlotProcess {
     /// A process that was met at this time.
-    pub(crate) fn met(told: u32, since: u64, parent: Option<(u32, u32)>) -> SlotProcess {
-        SlotProcess { told, since, parent, pid: OnceLock::new() }
+    pub(crate) fn met(ns_pid: u32, since: u64, parent: Option<(u32, u32)>) -> SlotProcess {
+        SlotProcess { ns_pid, since, parent, pid: OnceLock::new() }
     }
 
     /// A process whose pid in our namespace is known.
-    pub(crate) fn found(told: u32, pid: u32) -> SlotProcess {
-        SlotProcess { told, since: 0, parent: None, pid: OnceLock::from(Some(pid)) }
+    pub(crate) fn found(ns_pid: u32, pid: u32) -> SlotProcess {
+        SlotProcess { ns_pid, since: 0, parent: None, pid: OnceLock::from(Some(pid)) }
     }
 
-    /// The pid it tells.
-    pub(crate) fn told(&self) -> u32 {
-        self.told
+    /// Its pid in its own pid namespace.
+    pub(crate) fn ns_pid(&self) -> u32 {
+        self.ns_pid
     }
 
     /// Since when it has existed, in shifted ticks.
@@ -37,7 +37,7 @@ impl SlotProcess {
         self.since
     }
 
-    /// Slot of its parent, and the pid that this tells.
+    /// Slot of its parent, and the pid that this has in its own namespace.
     pub(crate) fn parent(&self) -> Option<(u32, u32)> {
         self.parent
     }

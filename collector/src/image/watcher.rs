@@ -47,10 +47,10 @@ const ALARM: u64 = u64::MAX;
 
 struct Watched {
     image: Arc<Image>,
-    told: u32,
+    ns_pid: u32,
     pid: u32,
-    /// Reports the end of the process as long as it is open, and how it ended; None while none can be opened: the process then counts as
-    /// running, since it may still write.
+    /// Reports the end of the process as long as it is open, and how it ended; None while none can be opened: the
+    /// process then counts as running, since it may still write.
     pidfd: Option<Arc<OwnedFd>>,
 }
 
@@ -106,7 +106,7 @@ impl Watcher {
                 return;
             }
         }
-        let slot_process = Arc::new(SlotProcess::found(image.info.own_pid, image.info.pid));
+        let slot_process = Arc::new(SlotProcess::found(image.info.ns_pid, image.info.pid));
         self.ask(Request::Watch { image: image.clone(), slot: 0, slot_process });
     }
 
@@ -147,8 +147,8 @@ impl Watch {
             }
             self.look_at_execing();
             for place in self.unheard.drain().collect::<Vec<_>>() {
-                if let Some(Watched { image, told, pid, .. }) = self.all.remove(&place) {
-                    self.watch(place, image, told, pid);
+                if let Some(Watched { image, ns_pid, pid, .. }) = self.all.remove(&place) {
+                    self.watch(place, image, ns_pid, pid);
                 }
             }
             self.wait(alarm, &mut news);
@@ -159,16 +159,16 @@ impl Watch {
         match request {
             Request::Watch { image, slot, slot_process } => {
                 self.execing.remove(&(image.id, slot));
-                let told = slot_process.told();
+                let ns_pid = slot_process.ns_pid();
                 match image.find(&slot_process, &mut self.scan) {
-                    Some(pid) => self.watch((image.id, slot), image, told, pid),
+                    Some(pid) => self.watch((image.id, slot), image, ns_pid, pid),
                     // Gone before we could look.
-                    None => image.gone(slot, told, None),
+                    None => image.gone(slot, ns_pid, None),
                 }
             }
             Request::Watched { image, pidfd } => {
-                let (told, pid) = (image.info.own_pid, image.info.pid);
-                self.all.insert((image.id, 0), Watched { image, told, pid, pidfd: Some(pidfd) });
+                let (ns_pid, pid) = (image.info.ns_pid, image.info.pid);
+                self.all.insert((image.id, 0), Watched { image, ns_pid, pid, pidfd: Some(pidfd) });
             }
             Request::Exec { image, slot } => {
                 if self.all.contains_key(&(image, slot)) {
@@ -182,19 +182,19 @@ impl Watch {
     }
 
     /// Watches a process from now on, in place of an earlier one: that has ended, or its slot would not be free.
-    fn watch(&mut self, place: Place, image: Arc<Image>, told: u32, pid: u32) {
+    fn watch(&mut self, place: Place, image: Arc<Image>, ns_pid: u32, pid: u32) {
         let pidfd = match open(&image, pid) {
             Found::Pidfd(pidfd) => add(&self.epoll, &pidfd, place).then(|| Arc::new(pidfd)),
             Found::Unheard => None,
             Found::Gone => {
                 self.all.remove(&place);
-                return image.gone(place.1, told, None);
+                return image.gone(place.1, ns_pid, None);
             }
         };
         if pidfd.is_none() {
             self.unheard.insert(place);
         }
-        self.all.insert(place, Watched { image, told, pid, pidfd });
+        self.all.insert(place, Watched { image, ns_pid, pid, pidfd });
     }
 
     /// Ends those that have executed another program; who that is, another image tells.
@@ -229,9 +229,9 @@ impl Watch {
             }
             let place = (ImageId((number >> 32) as u32), number as u32);
             // One that is not known yet is reported again.
-            if let Some(Watched { image, told, pid, pidfd }) = self.all.remove(&place) {
+            if let Some(Watched { image, ns_pid, pid, pidfd }) = self.all.remove(&place) {
                 self.execing.remove(&place);
-                image.gone(place.1, told, wait_status(pidfd.as_deref(), pid));
+                image.gone(place.1, ns_pid, wait_status(pidfd.as_deref(), pid));
             }
         }
     }

@@ -36,7 +36,7 @@ impl Namespace {
     }
 
     /// The pid in our namespace of the process that has this pid in that one, if the kernel tells. In a namespace
-    /// nested within that one, the process would have yet another pid, which is the one it tells.
+    /// nested within that one, the process would have yet another pid, which is the one it reports.
     pub(crate) fn number_here(&self, there: u32) -> Option<u32> {
         // SAFETY: this takes a number and gives one; no memory is read or written.
         let here = unsafe { libc::ioctl(self.file.as_raw_fd(), NUMBER_HERE, there) };

@@ -7,7 +7,7 @@ use crate::base::clock::Clock;
 use crate::base::clock::EPSILON;
 use procfs::process::{Process, Stat};
 
-/// Translates the pids told by one image's processes.
+/// Translates pids of one image's processes from their pid namespace.
 #[derive(Debug, Default)]
 pub(crate) struct PidMap {
     /// Start of the process that connected, in clock ticks since boot: its children began later.
@@ -22,24 +22,30 @@ impl PidMap {
         PidMap { start_ticks: info.start_ticks, namespace: Namespace::of(info.pid) }
     }
 
-    /// The pid in our namespace of the process that told this pid and existed at this time, a child of `parent`;
-    /// `None` when it is gone.
-    pub(crate) fn find(&self, told: u32, time: u64, parent: Option<u32>, scan: &mut ProcScan) -> Option<u32> {
-        if self.namespace.is_none() && start_ticks(told).is_none_or(|start| start >= self.start_ticks) {
+    /// The pid in our namespace of the process that has this one in its own and existed at this time, a child of
+    /// `parent`; `None` when it is gone.
+    pub(crate) fn find(
+        &self,
+        ns_pid: u32,
+        time: u64,
+        parent: Option<u32>,
+        scan: &mut ProcScan,
+    ) -> Option<u32> {
+        if self.namespace.is_none() && start_ticks(ns_pid).is_none_or(|start| start >= self.start_ticks) {
             // It may be gone by now, but this was its pid.
-            return Some(told);
+            return Some(ns_pid);
         }
-        let asked = self.namespace.as_ref().and_then(|theirs| theirs.number_here(told));
-        if let Some(pid) = asked.filter(|pid| self.is(told, *pid)) {
+        let asked = self.namespace.as_ref().and_then(|theirs| theirs.number_here(ns_pid));
+        if let Some(pid) = asked.filter(|pid| self.is(ns_pid, *pid)) {
             return Some(pid);
         }
         // The kernel is older, the process is gone, or it is in a namespace nested within theirs.
-        let found = scan.told_by(told, time).find(|pid| self.is(told, *pid));
+        let found = scan.with_ns_pid(ns_pid, time).find(|pid| self.is(ns_pid, *pid));
         if found.is_some() || parent.is_none() {
             return found;
         }
         // It may have executed another program, which does not map our memory.
-        scan.told_by(told, time).find(|pid| {
+        scan.with_ns_pid(ns_pid, time).find(|pid| {
             let stat = Process::new(pid.cast_signed()).and_then(|process| process.stat());
             let is_ours =
                 |stat: Stat| Some(stat.ppid.unsigned_abs()) == parent && stat.starttime >= self.start_ticks;
@@ -47,16 +53,16 @@ impl PidMap {
         })
     }
 
-    /// True when the process with this pid in our namespace is the one that told this pid.
-    pub(crate) fn is(&self, told: u32, pid: u32) -> bool {
-        if self.namespace.is_none() && told == pid {
+    /// True when the process with this pid in our namespace is the one that has this one in its own.
+    pub(crate) fn is(&self, ns_pid: u32, pid: u32) -> bool {
+        if self.namespace.is_none() && ns_pid == pid {
             return start_ticks(pid).is_none_or(|start| start >= self.start_ticks);
         }
-        Process::new(pid.cast_signed()).is_ok_and(|process| self.is_told_by(&process, told))
+        Process::new(pid.cast_signed()).is_ok_and(|process| self.has_ns_pid(&process, ns_pid))
     }
 
-    fn is_told_by(&self, process: &Process, told: u32) -> bool {
-        let Some(status) = process.status().ok().filter(|status| innermost(status) == Some(told)) else {
+    fn has_ns_pid(&self, process: &Process, ns_pid: u32) -> bool {
+        let Some(status) = process.status().ok().filter(|status| innermost(status) == Some(ns_pid)) else {
             return false;
         };
         let pid = process.pid.unsigned_abs();
@@ -79,7 +85,7 @@ pub(crate) struct ProcScan {
     clock: Clock,
     /// Ticks just before the last look; 0 if there was none.
     scanned: u64,
-    /// Pairs of the told pid and the pid in our namespace.
+    /// Pairs of the pid in the process' own namespace and the pid in ours.
     pids: Vec<(u32, u32)>,
 }
 
@@ -88,12 +94,12 @@ impl ProcScan {
         ProcScan { clock, scanned: 0, pids: Vec::new() }
     }
 
-    /// Processes that told this pid, provided they existed at this time.
-    fn told_by(&mut self, told: u32, time: u64) -> impl Iterator<Item = u32> {
+    /// Processes with this pid in their own namespace, provided they existed at this time.
+    fn with_ns_pid(&mut self, ns_pid: u32, time: u64) -> impl Iterator<Item = u32> {
         if self.scanned <= time.saturating_add(EPSILON) {
             self.look();
         }
-        self.pids.iter().filter(move |(own, _)| *own == told).map(|(_, pid)| *pid)
+        self.pids.iter().filter(move |(own, _)| *own == ns_pid).map(|(_, pid)| *pid)
     }
 
     fn look(&mut self) {
@@ -120,7 +126,7 @@ mod tests {
         let own_pid = std::process::id();
         let pid_map = PidMap::of(&Info::read(own_pid));
         let mut scan = ProcScan::new(Clock::start());
-        let mut find = |told| pid_map.find(told, 0, None, &mut scan);
+        let mut find = |ns_pid| pid_map.find(ns_pid, 0, None, &mut scan);
         let mut child = Command::new("sleep").arg("60").spawn().expect("there is sleep");
         assert_eq!(find(child.id()), Some(child.id()));
         assert!(pid_map.is(child.id(), child.id()) && !pid_map.is(child.id(), own_pid));
@@ -202,7 +208,7 @@ mod tests {
             }
             let clock = Clock::start();
             let find =
-                |pid_map: &PidMap, told| pid_map.find(told, clock.now(), None, &mut ProcScan::new(clock));
+                |pid_map: &PidMap, ns_pid| pid_map.find(ns_pid, clock.now(), None, &mut ProcScan::new(clock));
             assert_eq!((find(&pid_map, 1), find(&pid_map, 2)), (Some(pid), None));
             assert!(pid_map.is(1, pid) && !pid_map.is(2, pid) && !pid_map.is(1, 1));
             // Seen from our namespace it is unrelated, even as a zombie.

@@ -19,8 +19,8 @@ const PACE: Duration = Duration::from_millis(100);
 pub(crate) struct Info {
     /// Pid in our namespace.
     pub(crate) pid: u32,
-    /// Pid in its own namespace, as its agent tells it.
-    pub(crate) own_pid: u32,
+    /// Pid in its own pid namespace, which is the one that its agent reports.
+    pub(crate) ns_pid: u32,
     /// Pid of the parent.
     pub(crate) parent_pid: u32,
     /// Start in clock ticks since boot, which distinguishes reused pids.
@@ -45,13 +45,13 @@ impl Info {
     /// Reads what can be read; the rest stays empty.
     pub(crate) fn read(pid: u32) -> Info {
         let Some(stat) = Stat::of(pid) else {
-            return Info { pid, own_pid: pid, ..Info::default() };
+            return Info { pid, ns_pid: pid, ..Info::default() };
         };
         let executable = PathBuf::from(format!("/proc/{pid}/exe"));
         Info {
             pid,
             // To ask for the number itself takes the kernel longer than all the rest.
-            own_pid: if namespace::is_ours(pid) { pid } else { namespace::own(pid).unwrap_or(pid) },
+            ns_pid: if namespace::is_ours(pid) { pid } else { namespace::own(pid).unwrap_or(pid) },
             parent_pid: stat.parent_pid,
             start_ticks: stat.start_ticks,
             executable: std::fs::read_link(&executable).unwrap_or_default(),

@@ -109,12 +109,12 @@ impl Processes {
         if self.alive.contains_key(&(image.id, slot)) {
             return Ok(false);
         }
-        let told = slot_process.told();
+        let ns_pid = slot_process.ns_pid();
         let (process, pid) = match origin {
             None => (self.connected(&image.info), Some(image.info.pid)),
             Some(origin) => {
                 let pid = image.find(slot_process, &mut self.scan);
-                (self.forked(image, origin, told, pid), pid)
+                (self.forked(image, origin, ns_pid, pid), pid)
             }
         };
         let start_ticks = process.start_ticks;
@@ -122,7 +122,7 @@ impl Processes {
         let known = Known {
             process,
             start: time,
-            slot: (image.id, slot, told),
+            slot: (image.id, slot, ns_pid),
             last_thread: None,
             before: None,
             spare: Vec::new(),
@@ -162,12 +162,12 @@ impl Processes {
     }
 
     /// The image made by a fork: a copy of its parent's in all but pid.
-    fn forked(&self, image: &Image, origin: Origin, told: u32, pid: Option<u32>) -> Process {
-        let parent = self.images.in_place(Place { image: image.id, slot: origin.slot, told: origin.pid });
+    fn forked(&self, image: &Image, origin: Origin, ns_pid: u32, pid: Option<u32>) -> Process {
+        let parent = self.images.in_place(Place { image: image.id, slot: origin.slot, ns_pid: origin.pid });
         let origin = parent.and_then(|id| self.images.process(id));
         let like = origin.cloned().unwrap_or_else(|| self.connected(&image.info));
         Process {
-            pid: pid.unwrap_or(told),
+            pid: pid.unwrap_or(ns_pid),
             parent_pid: origin.map_or(image.info.pid, |origin| origin.pid),
             parent,
             image: 0,
@@ -207,8 +207,8 @@ impl Processes {
     ) -> Vec<(ThreadId, u32, Thread)> {
         let here = |thread: &Thread| {
             let known = self.images.get(thread.process)?;
-            let (_, _, told) = known.slot;
-            (told == known.process.pid).then_some(told)
+            let (_, _, ns_pid) = known.slot;
+            (ns_pid == known.process.pid).then_some(ns_pid)
         };
         let nameless = self.threads.take_nameless(of).into_iter();
         nameless.filter_map(|(id, thread)| Some((id, here(&thread)?, thread))).collect()

@@ -160,7 +160,7 @@ fn agents_processes_are_known_until_they_are_decided() {
     let liveness = Arc::new(Liveness::start().unwrap());
     let geometry = Geometry { rings: 1, ring_words: 9, nodes: 10, pcs: 10, slots: 2, module_bytes: 14 };
     let memory = Memory::new(geometry, Policy::default(), liveness.keeper().unwrap()).unwrap();
-    let info = Info { pid: 7, own_pid: 7, executable: "/bin/make".into(), ..Info::default() };
+    let info = Info { pid: 7, ns_pid: 7, executable: "/bin/make".into(), ..Info::default() };
     let image = image::Image::new(ImageId(0), memory, info, Arc::default(), liveness, Arc::default());
     let now = played.clock.nanoseconds(played.clock.now());
     let arrival = Arrival { slot: 0, slot_process: Arc::new(SlotProcess::found(7, 7)), origin: None };
@@ -173,7 +173,7 @@ fn agents_processes_are_known_until_they_are_decided() {
     let stranger = played.begin(8, Some(fork), true, "static");
     let Played { processes, writer, .. } = &mut played;
     // Nobody could read the thread's name, and the kernel reports it after the fork's end.
-    let process = processes.in_place(Place { image: ImageId(0), slot: 0, told: 7 }).unwrap();
+    let process = processes.in_place(Place { image: ImageId(0), slot: 0, ns_pid: 7 }).unwrap();
     let thread = processes.thread(process, 77, writer).unwrap();
     played.settle();
     played.batch.names.push(ThreadName { pid: 7, tid: 77, name: "worker".to_owned() });

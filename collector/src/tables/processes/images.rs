@@ -35,8 +35,8 @@ pub(super) struct Known {
 
 impl Known {
     pub(super) fn thread_name(&mut self, tid: u32) -> String {
-        let (pid, (_, _, told)) = (self.process.pid, self.slot);
-        if told == pid { process::thread_name(pid, tid) } else { self.threads.name(pid, tid) }
+        let (pid, (_, _, ns_pid)) = (self.process.pid, self.slot);
+        if ns_pid == pid { process::thread_name(pid, tid) } else { self.threads.name(pid, tid) }
     }
 }
 
@@ -56,7 +56,7 @@ pub(super) struct Images {
 }
 
 impl Images {
-    /// Adds an image, with its pid in our namespace. `None` if it is gone: the pid it told may be another process's
+    /// Adds an image, with its pid in our namespace. `None` if it is gone: its pid there may be another process's
     /// here.
     pub(super) fn add(&mut self, id: ProcessId, pid: Option<u32>, mut known: Known) {
         self.count += 1;
@@ -87,7 +87,7 @@ impl Images {
 
     /// The image that has or had this place.
     pub(super) fn in_place(&self, place: Place) -> Option<ProcessId> {
-        self.by_slot.get(&(place.image, place.slot, place.told)).copied()
+        self.by_slot.get(&(place.image, place.slot, place.ns_pid)).copied()
     }
 
     /// The image that had a pid at this time.

@@ -31,7 +31,7 @@ fn pid_used_again_has_its_own_end() {
     let seconds = |number: u64| number * 1_000_000_000;
     for (number, begins) in [10, 20, 30].map(seconds).into_iter().enumerate() {
         let memory = Memory::new(GEOMETRY, Policy::default(), liveness.keeper().unwrap()).unwrap();
-        let info = Info { pid: FIRST, own_pid: FIRST, start_ticks: begins, ..Info::default() };
+        let info = Info { pid: FIRST, ns_pid: FIRST, start_ticks: begins, ..Info::default() };
         let image = Image::new(
             ImageId(number as u32),
             memory,
@@ -63,7 +63,7 @@ fn status_after_an_announced_exec_is_the_next_programs() {
     let mut writer = Writer::create(&path, Create::New, &Metadata::default()).unwrap();
     let mut processes = Processes::new(Rules::default(), ProcScan::new(Clock::start()));
     let memory = Memory::new(GEOMETRY, Policy::default(), liveness.keeper().unwrap()).unwrap();
-    let info = Info { pid: FIRST, own_pid: FIRST, ..Info::default() };
+    let info = Info { pid: FIRST, ns_pid: FIRST, ..Info::default() };
     let image = Image::new(ImageId(0), memory, info, Arc::default(), liveness, Arc::default());
     for (fork, (fails, exits)) in [(false, false), (true, false), (true, true)].into_iter().enumerate() {
         let pid = FIRST + fork as u32;
@@ -92,7 +92,7 @@ fn what_ended_long_ago_is_forgotten() {
     for awaits_samples in [false, true] {
         let liveness = Arc::new(Liveness::start().unwrap());
         let memory = Memory::new(GEOMETRY, Policy::default(), liveness.keeper().unwrap()).unwrap();
-        let info = Info { pid: FIRST, own_pid: FIRST, ..Info::default() };
+        let info = Info { pid: FIRST, ns_pid: FIRST, ..Info::default() };
         let image = Image::new(ImageId(0), memory, info, Arc::default(), liveness, Arc::default());
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("forks.memprof");
@@ -103,13 +103,13 @@ fn what_ended_long_ago_is_forgotten() {
         processes.start(&image, &arrival(0, FIRST, None), 0, &mut writer).unwrap();
         for fork in 1..=FORKS {
             let origin = Some(Origin { slot: 0, pid: FIRST, fork });
-            let told = FIRST + fork;
-            processes.start(&image, &arrival(1, told, origin), 0, &mut writer).unwrap();
+            let ns_pid = FIRST + fork;
+            processes.start(&image, &arrival(1, ns_pid, origin), 0, &mut writer).unwrap();
             let (process, _) = processes.owner(image.id, 1).unwrap();
             assert_eq!(processes.last_thread(process), None);
-            for tid in [told, 1] {
+            for tid in [ns_pid, 1] {
                 let thread = processes.thread(process, tid, &mut writer).unwrap();
-                assert_eq!(processes.speaker(Some(told)), Some(thread));
+                assert_eq!(processes.speaker(Some(ns_pid)), Some(thread));
                 processes.leave(thread);
             }
             processes.end(image.id, 1, End::Gone(None), 0..=0, &mut writer).unwrap();

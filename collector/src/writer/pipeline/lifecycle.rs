@@ -40,7 +40,7 @@ impl Pipeline {
     /// Enters the process that connected, if it has recorded nothing that would have done so.
     fn started_silently(&mut self, image: ImageId) -> Result<(), Error> {
         let Some(known) = self.images.get(image).filter(|known| !known.has_started) else { return Ok(()) };
-        let slot_process = known.image.slot_process(0, known.image.info.own_pid);
+        let slot_process = known.image.slot_process(0, known.image.info.ns_pid);
         let arrival = slot_process.map(|slot_process| Arrival { slot: 0, slot_process, origin: None });
         let time = self.timeline.clock().nanoseconds(known.image.info.connected);
         arrival.map_or(Ok(()), |arrival| self.started(image, &arrival, time))
