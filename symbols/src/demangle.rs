@@ -12,7 +12,6 @@
 
 mod bounded;
 mod cpp;
-mod dlang;
 mod generics;
 mod ocaml;
 mod scopes;
@@ -28,7 +27,7 @@ pub fn demangle(name: &str) -> String {
     } else if name.starts_with("_Z") || name.starts_with("_GLOBAL_") {
         cpp::demangle(&stable)
     } else if name.starts_with("_D") {
-        dlang::demangle(&stable)
+        dlang(&stable)
     } else {
         ocaml::demangle(&stable)
     };
@@ -45,6 +44,14 @@ fn rust(name: &str) -> Option<String> {
     let mut out = Bounded::default();
     write!(out, "{demangled:#}").ok()?;
     Some(out.into_string())
+}
+
+/// D's names are those of its specification, with clones marked as in names of C++.
+fn dlang(name: &str) -> Option<String> {
+    let (mangled, clones) = name.split_at(name.find('.').unwrap_or(name.len()));
+    let mut readable = dlang_demangle::demangle(mangled)?;
+    mark_clones(clones, &mut readable);
+    Some(readable)
 }
 
 /// Whether a name ends as rustc's legacy mangling does, `17h`, 16 digits, `E`; otherwise it is C++.
@@ -252,6 +259,8 @@ mod tests {
             ("_Z1fi.llvm.1234567", "f(int)"),
             ("_Z1fi.llvm.1234567.cold", "f(int) [clone .cold]"),
             ("_ZN4core3fmt5write17h0123456789abcdefE.llvm.123", "core::fmt::write"),
+            ("_D4test3fooFiZv.constprop.0", "test.foo(int) [clone .constprop.0]"),
+            ("_Dmain.cold", "D main [clone .cold]"),
             ("f.isra.0", "f.isra.0"),
         ]);
     }

@@ -1,10 +1,10 @@
 //! Values that templates of D are instantiated with.
 
-use super::parser::Parser;
+use crate::parser::Parser;
 
 impl Parser<'_> {
     /// A value of a type that begins with `kind` and reads `named`.
-    pub(super) fn value(&mut self, out: &mut String, kind: u8, named: &str) -> Option<()> {
+    pub(crate) fn value(&mut self, out: &mut String, kind: u8, named: &str) -> Option<()> {
         self.nested(|parser| match parser.letter()? {
             b'n' => parser.write(out, "null"),
             b'N' => {

@@ -1,12 +1,12 @@
-use crate::demangle::{bounded::LONGEST, demangle};
+use crate::{LONGEST, demangle};
 
 fn check(cases: &[(&str, &str)]) {
     for (mangled, expected) in cases {
-        assert_eq!(demangle(mangled), *expected, "{mangled}");
+        assert_eq!(demangle(mangled).as_deref(), Some(*expected), "{mangled}");
     }
 }
 
-/// Check names of D's own library as c++filt prints them: functions, methods, what compilers make, and clones.
+/// Check names of D's own library as c++filt prints them: functions, methods and what compilers make.
 #[test]
 fn names_look_as_cxxfilt_prints_them() {
     check(&[
@@ -39,7 +39,6 @@ fn names_look_as_cxxfilt_prints_them() {
             "_DTi16_D4core8internal2gc4impl5protoQo7ProtoGC7getAttrMFNbPvZk",
             "thunk to core.internal.gc.impl.proto.gc.ProtoGC.getAttr(void*)",
         ),
-        ("_D4test3fooFiZv.constprop.0", "test.foo(int) [clone .constprop.0]"),
     ]);
 }
 
@@ -76,10 +75,6 @@ fn parameters_look_as_cxxfilt_prints_them() {
 fn templates_look_as_cxxfilt_prints_them() {
     check(&[
         ("_D3std4math6traits__T7signbitTeZQlFNaNbNiNeeZi", "std.math.traits.signbit!(real).signbit(real)"),
-        (
-            "_D4test__T3fooVai97Vbi1Vmi7Vii5VlN3VhI0Z3fooFZv",
-            "_D4test__T3fooVai97Vbi1Vmi7Vii5VlN3VhI0Z3fooFZv",
-        ),
         ("_D4test__T3fooVai97Vbi1Vmi7Vii5VlN3Vhi0Z3fooFZv", "test.foo!('a', true, 7uL, 5, -3L, 0u).foo()"),
         ("_D4test__T3fooVAyaa3_61220aVPvnVde18P1Z3fooFZv", "test.foo!(\"a\"\\n\", null, 0x1.8p1).foo()"),
         (
@@ -93,9 +88,9 @@ fn templates_look_as_cxxfilt_prints_them() {
     ]);
 }
 
-/// Check that what is damaged, or refers to what lies ahead or to itself, stays as it is.
+/// Check that what is damaged, or refers to what lies ahead or to itself, is no name.
 #[test]
-fn damaged_names_stay() {
+fn damaged_names_are_none() {
     for name in [
         "_D",
         "_D0",
@@ -119,14 +114,15 @@ fn damaged_names_stay() {
         "_DTi_D4test",
         "_DYNAMIC",
         "_Dx",
+        "_D4test__T3fooVai97Vbi1Vmi7Vii5VlN3VhI0Z3fooFZv",
     ] {
-        assert_eq!(demangle(name), name);
+        assert_eq!(demangle(name), None, "{name}");
     }
 }
 
-/// Check that a name whose types double each other some dozen times stays mangled, at once.
+/// Check that a name whose types double each other some dozen times is given up at once.
 #[test]
-fn growing_names_stay_mangled() {
+fn growing_names_are_given_up() {
     let mut bomb = "_D1f1fFBiiZ".to_owned();
     for _ in 0..40 {
         // Back to the type before, from each of two places.
@@ -135,9 +131,9 @@ fn growing_names_stay_mangled() {
         bomb.push_str(&format!("BQ{}Q{}Z", letter(length + 1), letter(length + 3)));
     }
     bomb.push_str("Zv");
-    assert_eq!(demangle(&bomb), bomb);
+    assert_eq!(demangle(&bomb), None);
     let deep = format!("_D1f1fF{}iZv", "A".repeat(100_000));
-    assert_eq!(demangle(&deep), deep);
+    assert_eq!(demangle(&deep), None);
     let longest = format!("_D{}{}FZv", LONGEST, "x".repeat(LONGEST));
-    assert_eq!(demangle(&longest), longest);
+    assert_eq!(demangle(&longest), None);
 }

@@ -1,6 +1,6 @@
 //! Types of D.
 
-use super::parser::Parser;
+use crate::parser::Parser;
 
 /// Storage classes of parameters.
 const STORAGE: [(&str, &str); 6] =
@@ -35,7 +35,7 @@ const MODIFIERS: [(&str, &str); 4] = [("x", "const"), ("y", "immutable"), ("O", 
 
 impl Parser<'_> {
     /// Whether a function type comes next.
-    pub(super) fn sees_call(&self) -> bool {
+    pub(crate) fn sees_call(&self) -> bool {
         CALLS.iter().any(|(letter, _)| self.sees(letter))
     }
 
@@ -44,7 +44,7 @@ impl Parser<'_> {
     }
 
     /// A type.
-    pub(super) fn ty(&mut self, out: &mut String) -> Option<()> {
+    pub(crate) fn ty(&mut self, out: &mut String) -> Option<()> {
         self.nested(|parser| parser.any_type(out))
     }
 
@@ -166,7 +166,7 @@ impl Parser<'_> {
 
     /// What follows the name of a function, up to its return type: `(int, char) const`. Modifiers of `this` are left
     /// out of the names of types.
-    pub(super) fn parameters_of_symbol(&mut self, out: &mut String, is_whole: bool) -> Option<()> {
+    pub(crate) fn parameters_of_symbol(&mut self, out: &mut String, is_whole: bool) -> Option<()> {
         let mut modifiers = String::new();
         if self.take("M") {
             self.modifiers(&mut modifiers)?;
@@ -176,7 +176,7 @@ impl Parser<'_> {
     }
 
     /// As [`Self::parameters_of_symbol`], for a function whose whole type is a back reference.
-    pub(super) fn parameters_by_reference(&mut self, out: &mut String) -> Option<()> {
+    pub(crate) fn parameters_by_reference(&mut self, out: &mut String) -> Option<()> {
         let mut modifiers = String::new();
         if self.take("M") {
             self.modifiers(&mut modifiers)?;

@@ -1,12 +1,13 @@
 //! The position in a mangled name, and the limits on what may still be read and written.
 
-use super::super::bounded::LONGEST;
+/// Longest readable name, in bytes. Back references let a mangled name of some hundred bytes grow without bound.
+pub const LONGEST: usize = 1 << 16;
 
 /// Deepest nesting, such that the stack of any thread suffices.
 const DEEPEST: u32 = 100;
 
 /// Reads a mangled name from its beginning. Each part is appended to a readable name that the caller holds.
-pub(super) struct Parser<'a> {
+pub(crate) struct Parser<'a> {
     text: &'a str,
     at: usize,
     depth: u32,
@@ -15,25 +16,25 @@ pub(super) struct Parser<'a> {
 }
 
 impl<'a> Parser<'a> {
-    pub(super) fn new(text: &'a str) -> Parser<'a> {
+    pub(crate) fn new(text: &'a str) -> Parser<'a> {
         Parser { text, at: 0, depth: 0, room: LONGEST }
     }
 
-    pub(super) fn is_at_end(&self) -> bool {
+    pub(crate) fn is_at_end(&self) -> bool {
         self.at == self.text.len()
     }
 
-    pub(super) fn peek(&self) -> Option<u8> {
+    pub(crate) fn peek(&self) -> Option<u8> {
         self.text.as_bytes().get(self.at).copied()
     }
 
     /// Whether these characters come next.
-    pub(super) fn sees(&self, expected: &str) -> bool {
+    pub(crate) fn sees(&self, expected: &str) -> bool {
         self.text.as_bytes().get(self.at..).is_some_and(|rest| rest.starts_with(expected.as_bytes()))
     }
 
     /// Skips these characters, if they come next.
-    pub(super) fn take(&mut self, expected: &str) -> bool {
+    pub(crate) fn take(&mut self, expected: &str) -> bool {
         let is_there = self.sees(expected);
         if is_there {
             self.at += expected.len();
@@ -42,19 +43,19 @@ impl<'a> Parser<'a> {
     }
 
     /// The next character, if it is ASCII.
-    pub(super) fn letter(&mut self) -> Option<u8> {
+    pub(crate) fn letter(&mut self) -> Option<u8> {
         let letter = self.peek().filter(u8::is_ascii)?;
         self.at += 1;
         Some(letter)
     }
 
     /// Decimal digits.
-    pub(super) fn digits(&mut self) -> Option<&'a str> {
+    pub(crate) fn digits(&mut self) -> Option<&'a str> {
         self.run_of(u8::is_ascii_digit)
     }
 
     /// Hexadecimal digits, as D writes them.
-    pub(super) fn hex_digits(&mut self) -> Option<&'a str> {
+    pub(crate) fn hex_digits(&mut self) -> Option<&'a str> {
         self.run_of(|digit| matches!(digit, b'0'..=b'9' | b'A'..=b'F'))
     }
 
@@ -64,31 +65,31 @@ impl<'a> Parser<'a> {
         if length == 0 { None } else { self.word(length) }
     }
 
-    pub(super) fn number(&mut self) -> Option<usize> {
+    pub(crate) fn number(&mut self) -> Option<usize> {
         self.digits()?.parse().ok()
     }
 
     /// The next `length` bytes.
-    pub(super) fn word(&mut self, length: usize) -> Option<&'a str> {
+    pub(crate) fn word(&mut self, length: usize) -> Option<&'a str> {
         let word = self.text.get(self.at..self.at.checked_add(length)?)?;
         self.at += length;
         Some(word)
     }
 
     /// Appends a text, if there is room.
-    pub(super) fn write(&mut self, out: &mut String, text: &str) -> Option<()> {
+    pub(crate) fn write(&mut self, out: &mut String, text: &str) -> Option<()> {
         self.write_at(out, out.len(), text)
     }
 
     /// Inserts a text at `start`, before what was written since.
-    pub(super) fn write_at(&mut self, out: &mut String, start: usize, text: &str) -> Option<()> {
+    pub(crate) fn write_at(&mut self, out: &mut String, start: usize, text: &str) -> Option<()> {
         self.room = self.room.checked_sub(text.len())?;
         out.insert_str(start, text);
         Some(())
     }
 
     /// Reads a part that may nest.
-    pub(super) fn nested(&mut self, read: impl FnOnce(&mut Self) -> Option<()>) -> Option<()> {
+    pub(crate) fn nested(&mut self, read: impl FnOnce(&mut Self) -> Option<()>) -> Option<()> {
         self.room = self.room.checked_sub(1)?;
         if self.depth == DEEPEST {
             return None;
@@ -100,7 +101,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Reads a part or, if that fails, goes back to where it began.
-    pub(super) fn attempt(
+    pub(crate) fn attempt(
         &mut self,
         out: &mut String,
         read: impl FnOnce(&mut Self, &mut String) -> Option<()>,
@@ -115,13 +116,13 @@ impl<'a> Parser<'a> {
     }
 
     /// The first character of what the next back reference refers to.
-    pub(super) fn referred(&self) -> Option<u8> {
+    pub(crate) fn referred(&self) -> Option<u8> {
         let (target, _) = self.reference()?;
         self.text.as_bytes().get(target).copied()
     }
 
     /// Reads what the next back reference refers to.
-    pub(super) fn follow(&mut self, read: impl FnOnce(&mut Self) -> Option<()>) -> Option<()> {
+    pub(crate) fn follow(&mut self, read: impl FnOnce(&mut Self) -> Option<()>) -> Option<()> {
         let (target, after) = self.reference()?;
         self.at = target;
         self.nested(read)?;

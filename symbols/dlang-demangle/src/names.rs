@@ -1,6 +1,6 @@
 //! Names of D: nested names of modules, types and functions.
 
-use super::parser::Parser;
+use crate::parser::Parser;
 
 /// What the compiler generates for each type and module, by mangled name.
 const MADE: [(&str, &str); 5] = [
@@ -17,7 +17,7 @@ const SPELLED: [(&str, &str); 3] = [("__ctor", "this"), ("__dtor", "~this"), ("_
 impl Parser<'_> {
     /// A linkage name: a mangled name, or `_DTi16` and a name, which is a thunk for calls through an interface 16
     /// bytes into the object.
-    pub(super) fn whole(&mut self, out: &mut String) -> Option<()> {
+    pub(crate) fn whole(&mut self, out: &mut String) -> Option<()> {
         if self.take("_DTi") {
             self.digits()?;
             self.write(out, "thunk to ")?;
@@ -26,7 +26,7 @@ impl Parser<'_> {
     }
 
     /// `_D`, names, and a type or `Z`.
-    pub(super) fn mangled(&mut self, out: &mut String) -> Option<()> {
+    pub(crate) fn mangled(&mut self, out: &mut String) -> Option<()> {
         self.take("_D").then_some(())?;
         self.qualified(out, true)?;
         if self.take("Z") || self.attempt(out, Parser::parameters_by_reference) {
@@ -37,7 +37,7 @@ impl Parser<'_> {
 
     /// Nested names. In a whole name, the last one may be a function; in a type, a function has others nested in it,
     /// and anything else belongs to what comes next.
-    pub(super) fn qualified(&mut self, out: &mut String, is_whole: bool) -> Option<()> {
+    pub(crate) fn qualified(&mut self, out: &mut String, is_whole: bool) -> Option<()> {
         self.nested(|parser| {
             let start = out.len();
             loop {
@@ -67,7 +67,7 @@ impl Parser<'_> {
     }
 
     /// Whether a name comes next: a length, a template, or a back reference to a name.
-    pub(super) fn sees_name(&self) -> bool {
+    pub(crate) fn sees_name(&self) -> bool {
         match self.peek() {
             Some(b'0'..=b'9') => true,
             Some(b'_') => self.sees("__T") || self.sees("__U"),
