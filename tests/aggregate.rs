@@ -112,7 +112,6 @@ fn views_of_blocks_say_what_to_record() {
         &["dump"],
         &["dump", "--json"],
         &["dump", "--samples"],
-        &["dump", "--hits", "--json"],
         &["pages"],
         &["resident"],
         &["export", "--format", "heaptrack"],
