@@ -11,15 +11,17 @@ mod retained;
 mod retained_lists;
 mod scans;
 mod source;
+mod stack_list;
 mod worker;
 
-pub(crate) use answer::{Answer, Changes, History, Place, StackList, StackRow, View};
+pub(crate) use answer::{Answer, Changes, History, View};
 #[cfg(test)]
 pub(crate) use ask::Asked;
-pub(crate) use ask::{header, numbers, place, place_of, rank, steps};
+pub(crate) use ask::{header, numbers, rank, steps};
 pub(crate) use document::{Document, Tone};
 pub(crate) use request::{Compare, ListTopic, Question, Request, Topic, at};
 pub(crate) use retained::{RetainedMemory, RowTarget};
 pub(crate) use retained_lists::{retained_header, retained_numbers, sized};
 pub(crate) use source::SourceText;
+pub(crate) use stack_list::{Place, StackList, StackRow, place, place_of};
 pub(crate) use worker::Worker;

@@ -1,11 +1,12 @@
 //! Answers requests, by calling the viewer.
 
-use super::answer::{Answer, Changes, History, Mark, Place, StackList, StackRow, View};
+use super::answer::{Answer, Changes, History, Mark, View};
 use super::document::Document;
 use super::identity::Identity;
 use super::request::{Compare, ListTopic, Question, Request, Topic, at};
-use super::retained::{RetainedMemory, WIDE};
+use super::retained::RetainedMemory;
 use super::source::SourceText;
+use super::stack_list::{LIST_ROWS, StackList, StackRow, WIDE, place, place_of};
 use crate::catalogue;
 use crate::options::Options;
 use analysis::format::{bytes, duration, percent};
@@ -13,7 +14,7 @@ use analysis::lifetimes::{Frees, Lifetimes, Order, Pages, Sizes, Threads};
 use analysis::query::{Anchor, Part, Query};
 use analysis::{
     Amount, FunctionCost, Metric, Names, Neighbours, Spelling, Step, Tree, call_of, functions, lines,
-    meaningful, natural, processor_time, resident, rows_as_read,
+    natural, processor_time, resident, rows_as_read,
 };
 use capture::{CounterKind, FrameId, NodeId};
 use engine::lens::Lens;
@@ -30,9 +31,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Steps of the heap over time: more than a terminal has columns.
 const STEPS: usize = 512;
 
-/// Rows of the tables in texts, and of lists.
+/// Rows of the tables in texts.
 const TEXT_ROWS: usize = 20;
-pub(super) const LIST_ROWS: usize = 5000;
 
 /// An inverted tree is split down to parts of one in this many of the total.
 const INVERTED_PARTS: i64 = 2000;
@@ -397,18 +397,6 @@ fn source_lines(loaded: Arc<Loaded>, metric: Metric) -> StackList {
     let rows = rows.chain(StackRow::of_others(left_out, catalogue::SEE_BY_CHOOSING)).collect();
     let about = vec![catalogue::INNERMOST_LINES.to_owned()];
     StackList { about, header: header(&loaded, metric) + "  line", numbers: NUMBERS, rows, left_out, loaded }
-}
-
-/// A step's place in the source.
-pub(crate) fn place(loaded: &Loaded, step: &Step) -> Option<Place> {
-    let path = loaded.tables.string(step.file?);
-    (!path.is_empty()).then(|| Place { path: path.into(), line: step.line.unwrap_or(0) })
-}
-
-/// The place of the first meaningful function of a stack.
-pub(crate) fn place_of(loaded: &Loaded, node: NodeId) -> Option<Place> {
-    let (_, step) = meaningful(&loaded.tables, &loaded.names, node).next()?;
-    place(loaded, &step)
 }
 
 /// The steps of a stack, innermost first, each with its frame.

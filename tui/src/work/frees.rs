@@ -1,8 +1,6 @@
 //! Who frees whose blocks: a row for each stack of one side, and below it the stacks of the other side.
 
-use super::answer::{StackList, StackRow};
-use super::ask::{LIST_ROWS, place_of};
-use super::retained::WIDE;
+use super::stack_list::{LIST_ROWS, StackList, StackRow, WIDE, place_of};
 use crate::catalogue;
 use analysis::Amount;
 use analysis::format::{bytes, count};

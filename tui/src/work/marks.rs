@@ -1,6 +1,6 @@
 //! The marks of the programs, by name.
 
-use super::answer::{MarkedRow, StackList, StackRow};
+use super::stack_list::{MarkedRow, StackList, StackRow};
 use crate::catalogue;
 use analysis::format::{count, counted, duration};
 use analysis::{Lengths, MarkName, Region};

@@ -1,7 +1,7 @@
 //! What a scan found, in the form that pages show: the graph itself is not kept.
 
-use super::answer::StackList;
 use super::retained_lists::{about_several, classes, roots, stacks, unreachable};
+use super::stack_list::{StackList, WIDE};
 use crate::catalogue;
 use analysis::{Amount, LabelId, Tree};
 use capture::NodeId;
@@ -14,9 +14,6 @@ use std::sync::Arc;
 /// Most levels of the tree: a linked list of two alternating stacks is as deep as it has blocks, and each step up or
 /// down takes time.
 const LEVELS: usize = 500;
-
-/// Width of a name that is not cut.
-pub(super) const WIDE: usize = 400;
 
 /// Everything that pages show of a scan.
 #[derive(Debug)]

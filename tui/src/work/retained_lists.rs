@@ -1,8 +1,6 @@
 //! The rows of what stacks, roots and classes retain, and of what is unreachable.
 
-use super::answer::{StackList, StackRow};
-use super::ask::{LIST_ROWS, place_of};
-use super::retained::WIDE;
+use super::stack_list::{LIST_ROWS, StackList, StackRow, WIDE, place_of};
 use crate::catalogue;
 use analysis::Amount;
 use analysis::format::{bytes, count, counted, percent};

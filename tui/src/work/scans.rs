@@ -1,6 +1,6 @@
 //! The list of a capture's scans.
 
-use super::answer::{StackList, StackRow};
+use super::stack_list::{StackList, StackRow};
 use crate::catalogue;
 use analysis::format::{bytes, duration};
 use engine::Loaded;
