@@ -117,7 +117,6 @@ fn views_of_blocks_say_what_to_record() {
         &["export", "--format", "heaptrack"],
         &["export", "--format", "firefox", "--output", "life.json"],
         &["export", "--format", "sqlite", "--output", "life.db"],
-        &["export", "--format", "parquet", "--output", "life"],
         &["report", "--thread", "1"],
         &["leaks", "--older-than", "1s"],
     ] {

@@ -569,56 +569,6 @@ fn parts_are_exported_and_files_kept() {
     assert!(ran.code == 2 && ran.stderr.contains("drawings"), "{}", ran.stderr);
 }
 
-/// Check that `duckdb` and `pyarrow` read every table, and find our totals in them with the question from the
-/// document.
-#[test]
-fn tables_have_our_totals_in_parquet() {
-    let capture = recorded();
-    let ran = capture.show(&["export", "--format", "parquet", "--output", "tables"]);
-    assert_eq!(ran.code, 0, "{}", ran.stderr);
-    let again = capture.show(&["export", "--format", "parquet", "--output", "tables", "--force"]);
-    assert!(again.code == 2 && again.stderr.contains("is a directory"), "{}", again.stderr);
-    let folder = capture.world().path("tables");
-    assert_eq!(std::fs::read_dir(&folder).expect("it is there").count(), 11);
-    let expected = [total(&capture, "allocations"), total(&capture, "allocated_bytes")];
-    let document = include_str!("../docs/query.md");
-    let question = document.split_once("duckdb -c \"").and_then(|(_, rest)| rest.split_once("\"\n"));
-    let question = question.expect("the document has a question").0.replace("\\\"", "\"");
-    let programs = [
-        (
-            "duckdb",
-            format!(
-                "import duckdb; rows = duckdb.sql({:?}).fetchall(); print(sum(r[1] for r in rows), sum(r[2] for r in rows))",
-                question.replace("app.tables", "tables")
-            ),
-        ),
-        (
-            "pyarrow",
-            "import pyarrow.parquet as p, glob; t = {f: p.read_table(f) for f in glob.glob('tables/*')}; \
-             s = t['tables/blocks.parquet']['size'].to_pylist(); print(len(s), sum(s))"
-                .to_owned(),
-        ),
-    ];
-    for (module, script) in programs {
-        let python = |script: &str| {
-            let mut command = capture.world().command("python3");
-            command.args(["-c", script]);
-            if let Some(modules) = validator("python") {
-                command.env("PYTHONPATH", modules);
-            }
-            wait(capture.world(), command)
-        };
-        if installed("python3").is_none() || python(&format!("import {module}")).code != 0 {
-            skip(module, "not installed, so the tables were not read by it");
-            continue;
-        }
-        let ran = python(&script);
-        assert_eq!(ran.code, 0, "{module}: {}", ran.stderr);
-        let numbers: Vec<i64> = ran.text().split_whitespace().filter_map(|word| word.parse().ok()).collect();
-        assert_eq!(numbers, expected, "{module}");
-    }
-}
-
 /// Check that a redacted copy of a recording has its numbers, but in no chunk the arguments, the home folder, the
 /// user or the host of the recording, nor anything else that was to be hidden.
 #[test]

@@ -26,7 +26,6 @@ mod nameless;
 mod oracle;
 mod outline;
 #[cfg(feature = "sql")]
-mod parquet;
 mod retained;
 mod rows;
 mod sampling;

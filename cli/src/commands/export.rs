@@ -20,7 +20,6 @@ use engine::Recorded;
 use export::{ExportOptions, Format};
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 use target::Target;
 
 /// Convert a capture for other programs
@@ -71,7 +70,7 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    /// The file or folder to write; `None` for standard output.
+    /// The file to write; `None` for standard output.
     fn output(&self) -> Option<&Path> {
         self.output.as_deref().filter(|output| *output != Path::new("-"))
     }
@@ -85,8 +84,6 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
         Target::Copy => copy(arguments),
         #[cfg(feature = "sql")]
         Target::Database => database(arguments),
-        #[cfg(feature = "sql")]
-        Target::Tables => tables(arguments),
     }
 }
 
@@ -168,26 +165,4 @@ fn not_written(error: export::sql::Error) -> Failure {
         export::sql::Error::View(error) => view::failure(error),
         error => Failure::from(error),
     }
-}
-
-/// Writes a folder, which must not exist yet, and is removed again if that fails.
-#[cfg(feature = "sql")]
-fn tables(arguments: &Arguments) -> Outcome {
-    use std::os::unix::fs::DirBuilderExt;
-    let Some(output) = arguments.output() else {
-        return Err(Failure::usage(anyhow!("tables are files of a folder. Give its name with --output.")));
-    };
-    // A folder may hold files that are not ours, so not even --force replaces it.
-    output::check(output, false)?;
-    let loaded = arguments.capture.ask(&arguments.question.query())?;
-    let folder = std::fs::DirBuilder::new().mode(0o700).create(output);
-    folder.map_err(|error| output::unwritable(output, &error))?;
-    let written = export::sql::write_parquet(output, &loaded, &Recorded::new(&arguments.capture.file));
-    if let Err(error) = written {
-        // If this fails too, an incomplete folder of ours is left.
-        let _stays = std::fs::remove_dir_all(output);
-        return Err(not_written(error));
-    }
-    message::plain(&format!("Wrote {}", output.display()));
-    Ok(ExitCode::SUCCESS)
 }

@@ -32,7 +32,6 @@ fn options_without_effect_are_refused() {
         ("--format memprof --limit 3", "for drawings"),
         ("--format sqlite --min 1%", "for drawings"),
         ("--format massif --at 50%", "every event"),
-        ("--format parquet --size 8", "every event"),
         ("--format memprof --process 7", "every event"),
         ("--format heaptrack --filter f", "options that select or change stacks"),
         ("--format sqlite --group-by module", "options that select or change stacks"),
@@ -75,7 +74,6 @@ fn heaps_are_exported_or_missed() {
     for (options, expected) in [
         ("--format pprof --heap nursery", "no heap `nursery`; it has arena"),
         ("--format sqlite --heap nursery", "no heap `nursery`; it has arena"),
-        ("--format parquet --heap nursery", "no heap `nursery`; it has arena"),
     ] {
         let ran = export(&format!("{options} -o out"));
         assert!(ran.code == Some(2) && ran.stderr.contains(expected), "{options}: {}", ran.stderr);
@@ -146,7 +144,6 @@ fn names_that_would_not_be_true_are_refused() {
     for (command, expected) in [
         ("export app.memprof --format memprof -o out.memprof.zst", "Leave .zst out"),
         ("export app.memprof --format sqlite -o out.db.gz", "Leave .gz out"),
-        ("export app.memprof --format parquet -o out.GZ", "Leave .gz out"),
         ("export app.memprof --format pprof -o out.pb.zst", "Name it out.pb.gz"),
         ("export app.memprof --format csv -o out.csv.xz", ".gz or .zst"),
         ("html app.memprof -o out.html.br", ".gz or .zst"),

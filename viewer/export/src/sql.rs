@@ -11,10 +11,8 @@
 
 mod blocks;
 mod database;
-mod parquet;
 mod question;
 mod tables;
 
 pub use database::{Error, write};
-pub use parquet::write_parquet;
 pub use question::{Form, query};

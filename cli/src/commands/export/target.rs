@@ -1,4 +1,4 @@
-//! What a capture can be exported to: a document, a single file, or a folder.
+//! What a capture can be exported to: a document, or a single file.
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use export::Format;
@@ -13,16 +13,11 @@ pub(super) enum Target {
     /// A database; always a file.
     #[cfg(feature = "sql")]
     Database,
-    /// A folder of tables.
-    #[cfg(feature = "sql")]
-    Tables,
 }
 
 const MEMPROF: &str = "memprof";
 #[cfg(feature = "sql")]
 const SQLITE: &str = "sqlite";
-#[cfg(feature = "sql")]
-const PARQUET: &str = "parquet";
 
 impl Target {
     /// Its name on the command line.
@@ -32,8 +27,6 @@ impl Target {
             Target::Copy => MEMPROF,
             #[cfg(feature = "sql")]
             Target::Database => SQLITE,
-            #[cfg(feature = "sql")]
-            Target::Tables => PARQUET,
         }
     }
 
@@ -63,20 +56,11 @@ pub(super) fn parser() -> impl TypedValueParser<Value = Target> {
     let copy = PossibleValue::new(MEMPROF).help("a copy of the capture, with all names; see --redact");
     let values = [values.to_vec(), vec![copy]].concat();
     #[cfg(feature = "sql")]
-    let values = [
-        values,
-        vec![
-            PossibleValue::new(SQLITE).help("every allocation, as an SQLite database"),
-            PossibleValue::new(PARQUET)
-                .help("the same tables as Parquet files in a folder, for DuckDB, pandas and Spark"),
-        ],
-    ]
-    .concat();
+    let values =
+        [values, vec![PossibleValue::new(SQLITE).help("every allocation, as an SQLite database")]].concat();
     PossibleValuesParser::new(values).try_map(|name| match &*name {
         #[cfg(feature = "sql")]
         SQLITE => Ok(Target::Database),
-        #[cfg(feature = "sql")]
-        PARQUET => Ok(Target::Tables),
         MEMPROF => Ok(Target::Copy),
         name => name.parse().map(Target::Document),
     })
