@@ -4,7 +4,7 @@
 //! everything written before it has been read: [`HOLD`] longer than it took to read the rings. Records that come even
 //! later are kept and counted.
 
-use super::record::{self, Layout, What};
+use super::record::{self, Layout, Payload};
 use super::time::Times;
 
 /// A tick is about a nanosecond; records wait for some ten milliseconds.
@@ -40,7 +40,7 @@ pub(super) struct Order {
 /// Receives the records.
 pub(super) trait Reader {
     /// Takes a record, with its ticks and the layout of its ring.
-    fn take(&mut self, ticks: u64, layout: Layout, what: What<'_>);
+    fn take(&mut self, ticks: u64, layout: Layout, payload: Payload<'_>);
 
     /// Called after each record; may add more records.
     fn meanwhile(&mut self, _: &mut Order) {}
@@ -75,7 +75,7 @@ impl Order {
                 Ok(record) => {
                     let ticks = times.ticks(record.time);
                     self.late += u64::from(ticks < self.last);
-                    self.entries.push(Entry { ticks, rank: rank(record.what), layout, start, end });
+                    self.entries.push(Entry { ticks, rank: rank(record.payload), layout, start, end });
                     last = ticks;
                 }
                 Err(record::Malformed) => self.malformed += bytes.len() as u64,
@@ -86,7 +86,7 @@ impl Order {
 
     /// After this time, that of a ring's last record, process records may be missing.
     pub(super) fn add_gap(&mut self, ticks: u64, layout: Layout) {
-        self.entries.push(Entry { ticks, rank: rank(What::Gap), layout, start: 0, end: 0 });
+        self.entries.push(Entry { ticks, rank: rank(Payload::Gap), layout, start: 0, end: 0 });
     }
 
     /// Whether so much waits that samples are better left in the rings.
@@ -109,9 +109,9 @@ impl Order {
         for entry in due {
             self.last = self.last.max(entry.ticks);
             if entry.start == entry.end {
-                reader.take(entry.ticks, entry.layout, What::Gap);
+                reader.take(entry.ticks, entry.layout, Payload::Gap);
             } else if let Ok(record) = record::parse(&self.bytes[entry.start..entry.end], entry.layout) {
-                reader.take(entry.ticks, entry.layout, record.what);
+                reader.take(entry.ticks, entry.layout, record.payload);
             }
             reader.meanwhile(self);
         }
@@ -134,15 +134,15 @@ impl Order {
 }
 
 /// A process exists before it executes, executes before it maps, and maps before it works.
-fn rank(what: What<'_>) -> u8 {
-    match what {
-        What::Fork { .. } => 0,
-        What::Comm { .. } => 1,
-        What::Map(_) | What::KernelCode => 2,
-        What::Sample(_) | What::Fault(_) => 3,
-        What::Lost { .. } | What::Throttle | What::Other => 4,
-        What::Exit { .. } => 5,
-        What::Gap => 6,
+fn rank(payload: Payload<'_>) -> u8 {
+    match payload {
+        Payload::Fork { .. } => 0,
+        Payload::Comm { .. } => 1,
+        Payload::Map(_) | Payload::KernelCode => 2,
+        Payload::Sample(_) | Payload::Fault(_) => 3,
+        Payload::Lost { .. } | Payload::Throttle | Payload::Other => 4,
+        Payload::Exit { .. } => 5,
+        Payload::Gap => 6,
     }
 }
 
@@ -164,8 +164,8 @@ mod tests {
     struct Seen(Vec<String>);
 
     impl Reader for Seen {
-        fn take(&mut self, ticks: u64, _: Layout, what: What<'_>) {
-            self.0.push(format!("{ticks} {what:?}"));
+        fn take(&mut self, ticks: u64, _: Layout, payload: Payload<'_>) {
+            self.0.push(format!("{ticks} {payload:?}"));
         }
     }
 
@@ -222,7 +222,7 @@ mod tests {
         #[derive(Default)]
         struct Adds(Vec<u64>);
         impl Reader for Adds {
-            fn take(&mut self, ticks: u64, _: Layout, _: What<'_>) {
+            fn take(&mut self, ticks: u64, _: Layout, _: Payload<'_>) {
                 self.0.push(ticks);
             }
 

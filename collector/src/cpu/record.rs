@@ -39,12 +39,12 @@ pub(super) enum Layout {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Record<'a> {
     pub(super) time: u64,
-    pub(super) what: What<'a>,
+    pub(super) payload: Payload<'a>,
 }
 
 /// What a record says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum What<'a> {
+pub(super) enum Payload<'a> {
     /// A processor was executing here.
     Sample(Sample<'a>),
     /// A page fault.
@@ -180,9 +180,9 @@ fn append(record: &[u8], layout: Layout, to: &mut Vec<u8>) {
 
 /// A stack that does not fill its room, and where it begins in its record.
 fn unfilled(record: &[u8], layout: Layout) -> Option<(usize, &[u8])> {
-    let user = match parse(record, layout).ok()?.what {
-        What::Sample(sample) => sample.user,
-        What::Fault(Fault { stack: Some((_, user)), .. }) => user,
+    let user = match parse(record, layout).ok()?.payload {
+        Payload::Sample(sample) => sample.user,
+        Payload::Fault(Fault { stack: Some((_, user)), .. }) => user,
         _ => return None,
     };
     let User::Wide { stack, is_cut: false, .. } = user else { return None };
@@ -207,29 +207,29 @@ pub(super) fn parse(bytes: &[u8], layout: Layout) -> Result<Record<'_>, Malforme
     let body = head.0.len().checked_sub(TRAILER).ok_or(Malformed)?;
     let (body, trailer) = head.0.split_at_checked(body).ok_or(Malformed)?;
     let time = Fields(trailer.get(8..).ok_or(Malformed)?).u64()?;
-    let what = match kind {
+    let payload = match kind {
         sys::PERF_RECORD_MMAP2 => map(Fields(body), misc)?,
         sys::PERF_RECORD_MMAP => map_of_data(Fields(body), misc)?,
         sys::PERF_RECORD_COMM => comm(Fields(body), misc)?,
         sys::PERF_RECORD_FORK => {
             let [pid, parent, tid, maker] = Fields(body).four()?;
-            What::Fork { pid, parent, tid, maker }
+            Payload::Fork { pid, parent, tid, maker }
         }
         sys::PERF_RECORD_EXIT => {
             let [pid, _, tid, _] = Fields(body).four()?;
-            What::Exit { pid, tid }
+            Payload::Exit { pid, tid }
         }
         sys::PERF_RECORD_LOST => {
             let mut body = Fields(body);
             body.u64()?;
-            What::Lost { records: body.u64()? }
+            Payload::Lost { records: body.u64()? }
         }
-        sys::PERF_RECORD_LOST_SAMPLES => What::Lost { records: Fields(body).u64()? },
-        sys::PERF_RECORD_THROTTLE => What::Throttle,
-        sys::PERF_RECORD_KSYMBOL => What::KernelCode,
-        _ => What::Other,
+        sys::PERF_RECORD_LOST_SAMPLES => Payload::Lost { records: Fields(body).u64()? },
+        sys::PERF_RECORD_THROTTLE => Payload::Throttle,
+        sys::PERF_RECORD_KSYMBOL => Payload::KernelCode,
+        _ => Payload::Other,
     };
-    Ok(Record { time, what })
+    Ok(Record { time, payload })
 }
 
 fn sample(mut fields: Fields<'_>) -> Result<Record<'_>, Malformed> {
@@ -238,8 +238,8 @@ fn sample(mut fields: Fields<'_>) -> Result<Record<'_>, Malformed> {
     fields.u32()?;
     let period = fields.u64()?;
     let (chain, user) = stack(&mut fields)?;
-    let what = What::Sample(Sample { pid, tid, cpu, period, chain, user });
-    Ok(Record { time, what })
+    let payload = Payload::Sample(Sample { pid, tid, cpu, period, chain, user });
+    Ok(Record { time, payload })
 }
 
 fn fault(mut fields: Fields<'_>, has_stack: bool) -> Result<Record<'_>, Malformed> {
@@ -256,7 +256,7 @@ fn fault(mut fields: Fields<'_>, has_stack: bool) -> Result<Record<'_>, Malforme
             (registers.map(|start| start.sp), None)
         }
     };
-    Ok(Record { time, what: What::Fault(Fault { pid, tid, address, sp, stack }) })
+    Ok(Record { time, payload: Payload::Fault(Fault { pid, tid, address, sp, stack }) })
 }
 
 /// The kernel's frames, and the user's part.
@@ -300,7 +300,7 @@ fn registers(fields: &mut Fields<'_>) -> Result<(u64, Option<Start>), Malformed>
 const ABI_NONE: u64 = sys::PERF_SAMPLE_REGS_ABI_NONE as u64;
 const ABI_32: u64 = sys::PERF_SAMPLE_REGS_ABI_32 as u64;
 
-fn map(mut fields: Fields<'_>, misc: u32) -> Result<What<'_>, Malformed> {
+fn map(mut fields: Fields<'_>, misc: u32) -> Result<Payload<'_>, Malformed> {
     let (pid, _) = (fields.u32()?, fields.u32()?);
     let (start, length, offset) = (fields.u64()?, fields.u64()?, fields.u64()?);
     let field = fields.bytes(24)?;
@@ -312,7 +312,16 @@ fn map(mut fields: Fields<'_>, misc: u32) -> Result<What<'_>, Malformed> {
     let protection = fields.u32()?;
     fields.u32()?;
     let is_code = protection & libc::PROT_EXEC.cast_unsigned() != 0;
-    Ok(What::Map(Map { pid, start, length, offset, is_code, build_id, identity, path: until_nul(fields.0) }))
+    Ok(Payload::Map(Map {
+        pid,
+        start,
+        length,
+        offset,
+        is_code,
+        build_id,
+        identity,
+        path: until_nul(fields.0),
+    }))
 }
 
 /// The build id in the field that identifies a mapped file; `None` if that field cannot hold one. Once the kernel has
@@ -333,12 +342,12 @@ fn identity(field: &[u8]) -> Result<Identity, Malformed> {
 }
 
 /// What kernels write for memory without code if nobody asks for more.
-fn map_of_data(mut fields: Fields<'_>, misc: u32) -> Result<What<'_>, Malformed> {
+fn map_of_data(mut fields: Fields<'_>, misc: u32) -> Result<Payload<'_>, Malformed> {
     let (pid, _) = (fields.u32()?, fields.u32()?);
     let (start, length, offset) = (fields.u64()?, fields.u64()?, fields.u64()?);
     let is_code = misc & sys::PERF_RECORD_MISC_MMAP_DATA == 0;
     let path = until_nul(fields.0);
-    Ok(What::Map(Map {
+    Ok(Payload::Map(Map {
         pid,
         start,
         length,
@@ -350,10 +359,10 @@ fn map_of_data(mut fields: Fields<'_>, misc: u32) -> Result<What<'_>, Malformed>
     }))
 }
 
-fn comm(mut fields: Fields<'_>, misc: u32) -> Result<What<'_>, Malformed> {
+fn comm(mut fields: Fields<'_>, misc: u32) -> Result<Payload<'_>, Malformed> {
     let (pid, tid) = (fields.u32()?, fields.u32()?);
     let is_exec = misc & sys::PERF_RECORD_MISC_COMM_EXEC != 0;
-    Ok(What::Comm { pid, tid, name: until_nul(fields.0), is_exec })
+    Ok(Payload::Comm { pid, tid, name: until_nul(fields.0), is_exec })
 }
 
 fn until_nul(bytes: &[u8]) -> &[u8] {

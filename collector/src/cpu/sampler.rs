@@ -14,13 +14,13 @@ use super::batch::{Batch, Samples};
 use super::event::{Channel, Events, Followed};
 use super::huge;
 use super::order::{HOLD, Order, Reader};
-use super::record::{self, Layout, What};
+use super::record::{self, Layout, Payload};
 use super::refusal::{FAULTS, PROCESSORS, Refusal, without_kernel};
 use super::ring::Ran;
 use super::sampled::Sampled;
 use super::state::State;
 use super::time::Times;
-use super::unsampled::{self, Told};
+use super::unsampled::{self, SampledWork};
 use crate::base::alarm::Alarm;
 use crate::base::clock::{Clock, thread_cpu_ns};
 use crate::base::cpu_options::{CpuOptions, Scope};
@@ -209,14 +209,14 @@ impl Round {
     /// How much no sample accounts for. Known only of threads with events of their own, and if what is counted is
     /// what is sampled.
     fn unsampled(&self) -> Option<String> {
-        let State { options, sampled, told, .. } = &self.state;
+        let State { options, sampled, sampled_work, .. } = &self.state;
         let is_whole = sampled.cpu.has_kernel && sampled.cpu.throttled == 0;
         if !is_whole || !matches!(options.scope, Scope::Tree { .. }) {
             return None;
         }
         let work = self.channels.iter().filter(|channel| channel.layout == Layout::Work);
         let ran = work.filter_map(|channel| channel.ring.ran()).fold(Ran::default(), Ran::and);
-        unsampled::note(Told { lost: sampled.cpu.lost, ..*told }, ran, *options)
+        unsampled::note(SampledWork { lost: sampled.cpu.lost, ..*sampled_work }, ran, *options)
     }
 
     /// Looks up the processes that ran before the recording. The events count already, so later ones announce
@@ -355,8 +355,8 @@ struct Unwinding<'a> {
 }
 
 impl Reader for Unwinding<'_> {
-    fn take(&mut self, ticks: u64, layout: Layout, what: What<'_>) {
-        self.round.state.take(ticks, layout, what);
+    fn take(&mut self, ticks: u64, layout: Layout, payload: Payload<'_>) {
+        self.round.state.take(ticks, layout, payload);
     }
 
     fn meanwhile(&mut self, order: &mut Order) {
@@ -397,7 +397,7 @@ mod tests {
     fn processes_are_told_of_while_samples_wait() {
         struct Seen(Vec<Layout>);
         impl Reader for Seen {
-            fn take(&mut self, _: u64, layout: Layout, _: What<'_>) {
+            fn take(&mut self, _: u64, layout: Layout, _: Payload<'_>) {
                 self.0.push(layout);
             }
         }

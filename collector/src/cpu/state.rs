@@ -4,11 +4,11 @@ use super::Plan;
 use super::batch::{Batch, Fault, Sample, Step};
 use super::kernel::Kernel;
 use super::pairs::Pairs;
-use super::record::{self, Layout, User, What};
+use super::record::{self, Layout, Payload, User};
 use super::sampled::Sampled;
 use super::stacks::{EMPTY, Stacks};
 use super::tasks::Tasks;
-use super::unsampled::Told;
+use super::unsampled::SampledWork;
 use super::walk::Walk;
 use crate::base::clock::Clock;
 use crate::base::cpu_options::{CpuOptions, Scope};
@@ -35,7 +35,7 @@ pub(super) struct State {
     pairs: Pairs,
     pub(super) sampled: Sampled,
     /// Totals over all samples of the kernel, wanted or not.
-    pub(super) told: Told,
+    pub(super) sampled_work: SampledWork,
     pub(super) options: CpuOptions,
     /// Processes that have an agent, and when each was last among them.
     recorded: Subjects,
@@ -59,7 +59,7 @@ impl State {
             batch: Batch::default(),
             pairs: Pairs::default(),
             sampled,
-            told: Told::default(),
+            sampled_work: SampledWork::default(),
             options,
             recorded,
             recent: FxHashMap::default(),
@@ -69,25 +69,25 @@ impl State {
     }
 
     /// Takes a record. Records come in order of time.
-    pub(super) fn take(&mut self, ticks: u64, layout: Layout, what: What<'_>) {
+    pub(super) fn take(&mut self, ticks: u64, layout: Layout, payload: Payload<'_>) {
         let State { tasks, files, batch, .. } = self;
-        match what {
-            What::Sample(sample) => self.sample(ticks, &sample),
-            What::Fault(fault) => self.fault(ticks, &fault),
-            What::Map(map) => tasks.map(&map, ticks, files, batch),
-            What::Comm { pid, tid, name, is_exec } => {
+        match payload {
+            Payload::Sample(sample) => self.sample(ticks, &sample),
+            Payload::Fault(fault) => self.fault(ticks, &fault),
+            Payload::Map(map) => tasks.map(&map, ticks, files, batch),
+            Payload::Comm { pid, tid, name, is_exec } => {
                 tasks.comm(pid, tid, name, is_exec.then_some(ticks), batch);
             }
-            What::Fork { pid, parent, tid, maker } => {
-                self.told.threads += 1;
+            Payload::Fork { pid, parent, tid, maker } => {
+                self.sampled_work.threads += 1;
                 tasks.fork((pid, parent, tid), maker, ticks, files, batch);
             }
-            What::Exit { pid, tid } => tasks.exit(pid, tid, ticks, batch),
-            What::Lost { records } => self.lost(layout, records),
-            What::Gap => tasks.doubt(ticks),
-            What::Throttle => self.sampled.cpu.throttled += 1,
-            What::KernelCode => self.kernel.changed(),
-            What::Other => {}
+            Payload::Exit { pid, tid } => tasks.exit(pid, tid, ticks, batch),
+            Payload::Lost { records } => self.lost(layout, records),
+            Payload::Gap => tasks.doubt(ticks),
+            Payload::Throttle => self.sampled.cpu.throttled += 1,
+            Payload::KernelCode => self.kernel.changed(),
+            Payload::Other => {}
         }
     }
 
@@ -103,7 +103,7 @@ impl State {
     }
 
     fn sample(&mut self, ticks: u64, sample: &record::Sample<'_>) {
-        self.told.add(sample.period);
+        self.sampled_work.add(sample.period);
         if self.options.scope == Scope::System && sample.pid == std::process::id() {
             return;
         }

@@ -18,7 +18,7 @@ const FEW: u64 = 20;
 
 /// What the samples of a recording account for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Told {
+pub(super) struct SampledWork {
     /// Samples received.
     pub(super) samples: u64,
     /// Their weights, added up.
@@ -29,7 +29,7 @@ pub(super) struct Told {
     pub(super) threads: u64,
 }
 
-impl Told {
+impl SampledWork {
     /// Adds a sample of this weight.
     pub(super) fn add(&mut self, weight: u64) {
         self.samples += 1;
@@ -44,17 +44,17 @@ impl Told {
 }
 
 /// A sentence about what is missing, if that is more than a tenth.
-pub(super) fn note(told: Told, ran: Ran, options: CpuOptions) -> Option<String> {
+pub(super) fn note(sampled_work: SampledWork, ran: Ran, options: CpuOptions) -> Option<String> {
     let period_ns = 1_000_000_000 / u64::from(options.frequency.max(1));
     // The average count in the time of one period, while threads ran.
     let period = scaled(ran.counted, period_ns, ran.ran_ns);
-    let missing = ran.counted.saturating_sub(told.all(period));
+    let missing = ran.counted.saturating_sub(sampled_work.all(period));
     if missing <= ran.counted / 10 || missing <= period.saturating_mul(FEW) {
         return None;
     }
     // Each thread loses less than one period when it ends. If that does not explain it, samples were not taken when
     // due.
-    let why = match missing <= period.saturating_mul(told.threads + 1) || told.lost > 0 {
+    let why = match missing <= period.saturating_mul(sampled_work.threads + 1) || sampled_work.lost > 0 {
         true => format!(
             "a thread or process gets its first sample after {} of work, and many ended sooner (a higher --frequency samples more of \
              them, --system all)",
@@ -92,7 +92,7 @@ mod tests {
 
     const MILLISECOND: u64 = 1_000_000;
 
-    fn noted(told: Told, ran: Ran) -> Option<String> {
+    fn noted(sampled_work: SampledWork, ran: Ran) -> Option<String> {
         let scope = Scope::Tree { pid: 1, follow: true };
         let options = CpuOptions {
             processors: true,
@@ -102,11 +102,11 @@ mod tests {
             faults: false,
             scope,
         };
-        note(told, ran, options)
+        note(sampled_work, ran, options)
     }
 
-    fn told(samples: u64, lost: u64) -> Told {
-        Told { samples, weight: samples * MILLISECOND, lost, threads: 4000 }
+    fn sampled_work(samples: u64, lost: u64) -> SampledWork {
+        SampledWork { samples, weight: samples * MILLISECOND, lost, threads: 4000 }
     }
 
     fn ran(milliseconds: u64) -> Ran {
@@ -117,18 +117,18 @@ mod tests {
     /// explain, and that lost samples count as samples.
     #[test]
     fn missing_work_is_told() {
-        for (told, ran, is_noted) in [
-            (told(3, 0), ran(2139), true),
-            (told(0, 0), ran(100), true),
-            (told(1998, 0), ran(2020), false),
-            (told(899, 0), ran(1000), true),
-            (told(901, 0), ran(1000), false),
-            (told(500, 450), ran(1000), false),
-            (told(0, 0), ran(19), false),
-            (told(0, 0), ran(0), false),
-            (told(2000, 0), ran(1000), false),
+        for (sampled_work, ran, is_noted) in [
+            (sampled_work(3, 0), ran(2139), true),
+            (sampled_work(0, 0), ran(100), true),
+            (sampled_work(1998, 0), ran(2020), false),
+            (sampled_work(899, 0), ran(1000), true),
+            (sampled_work(901, 0), ran(1000), false),
+            (sampled_work(500, 450), ran(1000), false),
+            (sampled_work(0, 0), ran(19), false),
+            (sampled_work(0, 0), ran(0), false),
+            (sampled_work(2000, 0), ran(1000), false),
         ] {
-            assert_eq!(noted(told, ran).is_some(), is_noted, "{told:?} {ran:?}");
+            assert_eq!(noted(sampled_work, ran).is_some(), is_noted, "{sampled_work:?} {ran:?}");
         }
     }
 
@@ -136,7 +136,8 @@ mod tests {
     #[test]
     fn what_threads_cannot_have_missed_is_told_apart() {
         for (threads, sooner) in [(1500, true), (1499, true), (1000, false), (0, false)] {
-            let note = noted(Told { threads, ..told(500, 0) }, ran(2000)).expect("most is missing");
+            let note =
+                noted(SampledWork { threads, ..sampled_work(500, 0) }, ran(2000)).expect("most is missing");
             assert_eq!(note.contains("ended sooner"), sooner, "{threads}: {note}");
             assert_ne!(note.contains("virtual machines"), sooner, "{threads}: {note}");
         }
@@ -145,9 +146,9 @@ mod tests {
     /// Check that the sentence gives times even for cycles, of which there are three per nanosecond here.
     #[test]
     fn missing_cycles_are_told_in_time() {
-        let clock = noted(told(500, 0), ran(2000)).expect("most is missing");
+        let clock = noted(sampled_work(500, 0), ran(2000)).expect("most is missing");
         let cycles = noted(
-            Told { weight: 1500 * MILLISECOND, ..told(500, 0) },
+            SampledWork { weight: 1500 * MILLISECOND, ..sampled_work(500, 0) },
             Ran { counted: 6000 * MILLISECOND, ran_ns: 2000 * MILLISECOND },
         );
         assert!(clock.starts_with("1.50 s of 2.00 s CPU time has no samples: "), "{clock}");

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 /// Check that each kind of record is parsed into what the kernel put in.
 #[test]
 fn records_say_what_was_put_in() {
-    let map = What::Map(Map {
+    let map = Payload::Map(Map {
         pid: 7,
         start: 0x1000,
         length: 0x2000,
@@ -18,20 +18,20 @@ fn records_say_what_was_put_in() {
     let stack = [1, 0, 0, 0, 0, 0, 0, 0];
     let user = User::Wide { start: made::START, stack: &stack, is_cut: false };
     let chain = [&made::CHAIN[0].to_le_bytes()[..], &made::CHAIN[1].to_le_bytes()].concat();
-    let sample = What::Sample(Sample { pid: 7, tid: 7, cpu: 3, period: 1_000_000, chain: &chain, user });
-    for (bytes, what) in [
+    let sample = Payload::Sample(Sample { pid: 7, tid: 7, cpu: 3, period: 1_000_000, chain: &chain, user });
+    for (bytes, payload) in [
         (made::map(7, 5), map),
         (made::sample(7, 5), sample),
-        (made::comm(7, 5), What::Comm { pid: 7, tid: 7, name: b"name", is_exec: true }),
-        (made::fork(7, 5), What::Fork { pid: 7, parent: 1, tid: 7, maker: 1 }),
-        (made::exit(7, 5), What::Exit { pid: 7, tid: 7 }),
-        (Made::new(sys::PERF_RECORD_LOST).u64(0).u64(9).end(5), What::Lost { records: 9 }),
-        (Made::new(sys::PERF_RECORD_LOST_SAMPLES).u64(8).end(5), What::Lost { records: 8 }),
-        (Made::new(sys::PERF_RECORD_THROTTLE).u64(0).u64(0).u64(0).end(5), What::Throttle),
-        (Made::new(sys::PERF_RECORD_KSYMBOL).u64(0).end(5), What::KernelCode),
-        (Made::new(4242).end(5), What::Other),
+        (made::comm(7, 5), Payload::Comm { pid: 7, tid: 7, name: b"name", is_exec: true }),
+        (made::fork(7, 5), Payload::Fork { pid: 7, parent: 1, tid: 7, maker: 1 }),
+        (made::exit(7, 5), Payload::Exit { pid: 7, tid: 7 }),
+        (Made::new(sys::PERF_RECORD_LOST).u64(0).u64(9).end(5), Payload::Lost { records: 9 }),
+        (Made::new(sys::PERF_RECORD_LOST_SAMPLES).u64(8).end(5), Payload::Lost { records: 8 }),
+        (Made::new(sys::PERF_RECORD_THROTTLE).u64(0).u64(0).u64(0).end(5), Payload::Throttle),
+        (Made::new(sys::PERF_RECORD_KSYMBOL).u64(0).end(5), Payload::KernelCode),
+        (Made::new(4242).end(5), Payload::Other),
     ] {
-        assert_eq!(parse(&bytes, Layout::Work), Ok(Record { time: 5, what }));
+        assert_eq!(parse(&bytes, Layout::Work), Ok(Record { time: 5, payload }));
         for length in 0..bytes.len() {
             // A truncated record is another record or none, but no reason to panic.
             let _either = parse(&bytes[..length], Layout::Work);
@@ -49,8 +49,8 @@ fn marked_inodes_are_no_build_ids() {
         let made = Made::with(sys::PERF_RECORD_MMAP2, sys::PERF_RECORD_MISC_MMAP_BUILD_ID);
         let made = made.u32(7).u32(7).u64(0x1000).u64(0x2000).u64(0x3000).bytes(identity);
         let bytes = made.u32(5).u32(2).text(b"/lib/x.so").end(5);
-        match parse(&bytes, Layout::Work).map(|record| record.what) {
-            Ok(What::Map(map)) => (map.build_id.to_vec(), map.identity.inode),
+        match parse(&bytes, Layout::Work).map(|record| record.payload) {
+            Ok(Payload::Map(map)) => (map.build_id.to_vec(), map.identity.inode),
             other => panic!("{other:?}"),
         }
     };
@@ -109,13 +109,13 @@ fn faults_say_what_was_touched() {
     for (bytes, layout, fault) in
         [(small, Layout::Touch, fault), (large, Layout::Stack, Fault { stack: Some((&[], user)), ..fault })]
     {
-        assert_eq!(parse(&bytes, layout), Ok(Record { time: 5, what: What::Fault(fault) }));
+        assert_eq!(parse(&bytes, layout), Ok(Record { time: 5, payload: Payload::Fault(fault) }));
     }
     for (misc, is_code) in [(0, true), (sys::PERF_RECORD_MISC_MMAP_DATA, false)] {
         let made = Made::with(sys::PERF_RECORD_MMAP, misc).u32(7).u32(7).u64(0x1000).u64(0x2000).u64(0);
         let bytes = made.text(b"//anon").end(5);
-        let map = parse(&bytes, Layout::Touch).map(|record| record.what);
-        let Ok(What::Map(map)) = map else { panic!("{map:?}") };
+        let map = parse(&bytes, Layout::Touch).map(|record| record.payload);
+        let Ok(Payload::Map(map)) = map else { panic!("{map:?}") };
         assert_eq!(
             (map.pid, map.start, map.length, map.is_code, map.path),
             (7, 0x1000, 0x2000, is_code, &b"//anon"[..])
@@ -138,7 +138,9 @@ fn abi_is_told_apart() {
         (2, User::Wide { start: made::START, stack: &[], is_cut: true }),
     ] {
         let bytes = sample(abi);
-        let What::Sample(found) = parse(&bytes, Layout::Work).unwrap().what else { panic!("no sample") };
+        let Payload::Sample(found) = parse(&bytes, Layout::Work).unwrap().payload else {
+            panic!("no sample")
+        };
         assert_eq!(found.user, user);
     }
 }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::cpu::record::{self, What, made};
+use crate::cpu::record::{self, Payload, made};
 use perf_event_open_sys::bindings;
 
 /// `Tasks` that are fed records.
@@ -19,15 +19,15 @@ impl Heard {
     fn hear(&mut self, bytes: &[u8]) -> &mut Heard {
         let record = record::parse(bytes, record::Layout::Work).unwrap();
         let Heard { tasks, files, batch } = self;
-        match record.what {
-            What::Fork { pid, parent, tid, maker } => {
+        match record.payload {
+            Payload::Fork { pid, parent, tid, maker } => {
                 tasks.fork((pid, parent, tid), maker, record.time, files, batch);
             }
-            What::Comm { pid, tid, name, is_exec } => {
+            Payload::Comm { pid, tid, name, is_exec } => {
                 tasks.comm(pid, tid, name, is_exec.then_some(record.time), batch);
             }
-            What::Map(map) => tasks.map(&map, record.time, files, batch),
-            What::Exit { pid, tid } => tasks.exit(pid, tid, record.time, batch),
+            Payload::Map(map) => tasks.map(&map, record.time, files, batch),
+            Payload::Exit { pid, tid } => tasks.exit(pid, tid, record.time, batch),
             other => panic!("{other:?}"),
         }
         self
