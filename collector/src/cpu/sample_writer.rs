@@ -11,7 +11,7 @@ use super::without_agent::WithoutAgent;
 use crate::base::clock::Clock;
 use crate::remote_unwind::files::KnownFile;
 use crate::tables::addresses::Addresses;
-use crate::tables::anonymous_code::{AnonymousCode, Told};
+use crate::tables::anonymous_code::{AnonymousCode, JitReport};
 use crate::tables::module::module_of;
 use crate::tables::processes::Processes;
 use crate::tables::unnamed::CodeFrame;
@@ -43,7 +43,7 @@ pub(crate) struct SampleWriter {
     /// Code that the kernel did not report, by pid of the process, while that runs: each entry holds a descriptor.
     anonymous: FxHashMap<u32, AnonymousCode>,
     /// What processes that have ended reported about such code, by module.
-    told: Vec<(ModuleId, Told)>,
+    jit_reports: Vec<(ModuleId, JitReport)>,
     samples: u64,
     faults: u64,
     faults_without_stack: u64,
@@ -98,7 +98,7 @@ impl SampleWriter {
             if image.ended.is_some()
                 && let Some(mut anonymous) = self.anonymous.remove(&image.pid)
             {
-                self.told.extend(anonymous.told());
+                self.jit_reports.extend(anonymous.jit_reports());
             }
             self.owners.put(id, image);
         }
@@ -201,9 +201,9 @@ impl SampleWriter {
     }
 
     /// What sampled processes reported about code that they generated, by module.
-    pub(crate) fn told(&mut self) -> Vec<(ModuleId, Told)> {
-        let still = self.anonymous.values_mut().flat_map(AnonymousCode::told);
-        std::mem::take(&mut self.told).into_iter().chain(still).collect()
+    pub(crate) fn jit_reports(&mut self) -> Vec<(ModuleId, JitReport)> {
+        let still = self.anonymous.values_mut().flat_map(AnonymousCode::jit_reports);
+        std::mem::take(&mut self.jit_reports).into_iter().chain(still).collect()
     }
 
     /// Number of samples in the capture.
@@ -366,6 +366,6 @@ mod tests {
         let runs = Batch { nodes: vec![(0, code)], images: vec![(0, image(None))], ..Batch::default() };
         assert_eq!(take(runs), 1);
         assert_eq!(take(Batch { images: vec![(0, image(Some(1)))], ..Batch::default() }), 0);
-        assert_eq!(sample_writer.told().len(), 1);
+        assert_eq!(sample_writer.jit_reports().len(), 1);
     }
 }

@@ -1,6 +1,6 @@
 //! Addresses in the capture that need names, and the files the names come from.
 
-use super::anonymous_code::Told;
+use super::anonymous_code::JitReport;
 use super::file_copies::FileCopies;
 use super::modules::Modules;
 use super::unnamed::Unnamed;
@@ -27,7 +27,7 @@ pub(crate) struct Addresses {
     /// Copies of files that may be written to again.
     pub(crate) copies: FileCopies,
     /// Modules without a file, and what the process reported about the code in them.
-    pub(crate) made: FxHashMap<ModuleId, Told>,
+    pub(crate) made: FxHashMap<ModuleId, JitReport>,
 }
 
 impl Addresses {

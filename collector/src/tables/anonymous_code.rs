@@ -44,7 +44,7 @@ const MOST_SOON: u32 = 16;
 const WITHHELD: &str = "memory of another user";
 
 /// What a process reported about its code.
-pub(crate) type Told = Result<Arc<JitCode>, Reason>;
+pub(crate) type JitReport = Result<Arc<JitCode>, Reason>;
 
 /// The code of one process that the loader did not report.
 pub(crate) struct AnonymousCode {
@@ -72,7 +72,7 @@ struct Seen {
     is_withheld: bool,
     /// The root of the process's file system, kept open because it must outlive the process.
     _root: Option<File>,
-    told: Option<Told>,
+    jit_report: Option<JitReport>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -155,7 +155,7 @@ impl AnonymousCode {
 
     /// What the process reported about its code, by module of memory. To be called when the process or the recording
     /// has ended.
-    pub(crate) fn told(&mut self) -> Vec<(ModuleId, Told)> {
+    pub(crate) fn jit_reports(&mut self) -> Vec<(ModuleId, JitReport)> {
         let Some(seen) = &mut self.seen else { return Vec::new() };
         let of_data = self.data.iter().map(|module| (*module, Err(Reason::NotCode)));
         if self.modules.is_empty() {
@@ -163,8 +163,8 @@ impl AnonymousCode {
         }
         let withheld = seen.is_withheld.then_some(Reason::PermissionDenied);
         let read = || withheld.map_or_else(|| seen.files.read().map(Arc::new), Err);
-        let told = seen.told.get_or_insert_with(read);
-        self.modules.iter().map(|module| (*module, told.clone())).chain(of_data).collect()
+        let report = seen.jit_report.get_or_insert_with(read);
+        self.modules.iter().map(|module| (*module, report.clone())).chain(of_data).collect()
     }
 }
 
@@ -211,7 +211,7 @@ impl Seen {
             files,
             is_withheld,
             _root: root,
-            told: None,
+            jit_report: None,
         }
     }
 }
@@ -327,7 +327,7 @@ mod tests {
         let address = mapped.as_ptr() as u64;
         let mut path = |anonymous: &mut AnonymousCode| {
             let module = anonymous.find(address, &mut writer).unwrap().unwrap().module;
-            let reason = anonymous.told().into_iter().find(|(of, _)| *of == module).unwrap().1;
+            let reason = anonymous.jit_reports().into_iter().find(|(of, _)| *of == module).unwrap().1;
             (module, reason.err() == Some(Reason::NotCode))
         };
         let (memory, is_data) = path(&mut anonymous);
@@ -400,7 +400,7 @@ mod tests {
                 found.module,
                 writer.module(Module { path: label.into(), ..Module::default() }).unwrap()
             );
-            let [(module, told)] = &anonymous.told()[..] else { panic!("one module was found") };
+            let [(module, told)] = &anonymous.jit_reports()[..] else { panic!("one module was found") };
             assert_eq!(*module, found.module);
             let without_names =
                 told.clone().map_or_else(Some, |code| code.is_empty().then_some(Reason::Untold));

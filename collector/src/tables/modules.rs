@@ -1,7 +1,7 @@
 //! The modules of an image, and the functions that interpreters in it run: translates the agent's descriptions into
 //! the capture's tables.
 
-use super::anonymous_code::{AnonymousCode, Told};
+use super::anonymous_code::{AnonymousCode, JitReport};
 use super::file_copies::{FileCopies, modified_ns};
 use super::module::module_of;
 use super::unnamed::CodeFrame;
@@ -135,8 +135,8 @@ impl Modules {
 
     /// What the process reported about code that it made, by module. To be called when the process or the recording
     /// has ended.
-    pub(crate) fn told(&mut self) -> Vec<(ModuleId, Told)> {
-        self.anonymous.told()
+    pub(crate) fn jit_reports(&mut self) -> Vec<(ModuleId, JitReport)> {
+        self.anonymous.jit_reports()
     }
 
     /// Takes in all descriptions, including those without frames: a process's mappings are part of its record.

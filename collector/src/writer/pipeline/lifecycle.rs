@@ -61,7 +61,7 @@ impl Pipeline {
             }
             known.modules.find_all(&known.segment, &mut self.writer)?;
             if slot == 0 {
-                self.addresses.made.extend(known.modules.told());
+                self.addresses.made.extend(known.modules.jit_reports());
             }
             known.pools.forget(slot);
             threads = known.leave_all(slot);
@@ -94,7 +94,7 @@ impl Pipeline {
         totals.full_logs += u64::from(known.segment.modules().is_full());
         totals.corrupt += known.stacks.corrupt;
         self.addresses.take(&mut known.modules);
-        self.addresses.made.extend(known.modules.told());
+        self.addresses.made.extend(known.modules.jit_reports());
         Ok(())
     }
 

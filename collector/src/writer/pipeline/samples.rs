@@ -49,7 +49,7 @@ impl Pipeline {
         let summary = &mut sampled.cpu;
         let Pipeline { samples, processes, timeline, writer, addresses, .. } = self;
         samples.finish(processes, timeline.clock(), writer)?;
-        for (module, told) in samples.told() {
+        for (module, told) in samples.jit_reports() {
             addresses.made.entry(module).or_insert(told);
         }
         summary.samples = samples.samples();
