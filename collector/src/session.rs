@@ -40,15 +40,15 @@ use crate::base::name_search::NameSearch;
 use crate::base::options::Options;
 use crate::base::scheduling;
 use crate::base::triggers::TriggerMonitor;
-use crate::control::commands::{ControlSocket, Obey};
+use crate::control::commands::{CommandHandler, ControlSocket};
 use crate::control::requests::{Keeps, Requests};
 use crate::cpu::counters::Counters;
 use crate::drain::Drain;
 use crate::drain::queue::queue;
 use crate::image::wakeup::Wakeup;
 use crate::writer::aggregator;
-use crate::writer::kept::Kept;
 use crate::writer::orders;
+use crate::writer::output_file::OutputFile;
 use crate::writer::writing::Inputs;
 use aggregating::Aggregating;
 use capture::AtomicFile;
@@ -82,7 +82,7 @@ pub struct Session {
     watching: Watching,
     conclusion: Conclusion,
     aggregating: Aggregating,
-    kept: Arc<Kept>,
+    kept: Arc<OutputFile>,
     /// A program was started to be recorded.
     expects: bool,
     exits: Exits,
@@ -359,6 +359,6 @@ fn spawn<T: Send + 'static>(
 }
 
 /// Executes commands by way of `requests`.
-fn obey(requests: Requests) -> Obey {
+fn obey(requests: Requests) -> CommandHandler {
     Arc::new(move |words: &[OsString]| requests.obey(words))
 }

@@ -2,8 +2,8 @@
 
 pub(crate) mod aggregator;
 mod annotations;
-pub(crate) mod kept;
 pub(crate) mod orders;
+pub(crate) mod output_file;
 pub(crate) mod pipeline;
 pub(crate) mod snapshot;
 pub(crate) mod symbolize;

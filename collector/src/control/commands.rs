@@ -35,7 +35,7 @@ const PATIENCE: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 pub type Answer = Result<String, String>;
 
 /// Executes commands, several at a time.
-pub(crate) type Obey = Arc<dyn Fn(&[OsString]) -> Answer + Send + Sync>;
+pub(crate) type CommandHandler = Arc<dyn Fn(&[OsString]) -> Answer + Send + Sync>;
 
 /// Why a collector could not be asked, or its refusal.
 #[derive(Debug, thiserror::Error)]
@@ -72,19 +72,19 @@ impl ControlSocket {
     ///
     /// # Errors
     /// The system's error.
-    pub fn open(obey: Obey) -> io::Result<ControlSocket> {
-        ControlSocket::open_at(&address_of(std::process::id())?, obey)
+    pub fn open(handler: CommandHandler) -> io::Result<ControlSocket> {
+        ControlSocket::open_at(&address_of(std::process::id())?, handler)
     }
 
     /// Listens for commands to this user's daemon, of which there can be only one.
     ///
     /// # Errors
     /// The system's error, for example when a daemon is already running.
-    pub fn open_as_daemon(obey: Obey) -> io::Result<ControlSocket> {
-        ControlSocket::open_at(&daemon()?, obey)
+    pub fn open_as_daemon(handler: CommandHandler) -> io::Result<ControlSocket> {
+        ControlSocket::open_at(&daemon()?, handler)
     }
 
-    fn open_at(address: &SocketAddrUnix, obey: Obey) -> io::Result<ControlSocket> {
+    fn open_at(address: &SocketAddrUnix, handler: CommandHandler) -> io::Result<ControlSocket> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
         rustix::net::bind(&socket, address)?;
@@ -98,7 +98,7 @@ impl ControlSocket {
                 answering.retain(|thread: &JoinHandle<()>| !thread.is_finished());
                 // A client that has gone needs no answer.
                 if let Ok(Some(client)) = listening.let_in() {
-                    answering.extend(serve(Arc::new(client), &obey, answering.len() < AT_ONCE));
+                    answering.extend(serve(Arc::new(client), &handler, answering.len() < AT_ONCE));
                 }
             }
             // Commands that have begun are finished; a thread that panicked has said so.
@@ -126,24 +126,24 @@ fn is_over(listening: &ListeningSocket, over: &Alarm) -> bool {
 }
 
 /// Answers a client, in a thread of its own if `apart`.
-fn serve(client: Arc<OwnedFd>, obey: &Obey, apart: bool) -> Option<JoinHandle<()>> {
-    let (same, obeys) = (client.clone(), obey.clone());
+fn serve(client: Arc<OwnedFd>, handler: &CommandHandler, apart: bool) -> Option<JoinHandle<()>> {
+    let (same, handles) = (client.clone(), handler.clone());
     let thread = apart.then(|| {
-        let answer_it = move || drop(answer(&same, &obeys));
+        let answer_it = move || drop(answer(&same, &handles));
         std::thread::Builder::new().name("command".into()).spawn(answer_it)
     });
     match thread {
         Some(Ok(thread)) => Some(thread),
         Some(Err(_)) | None => {
-            let _ = answer(&client, obey);
+            let _ = answer(&client, handler);
             None
         }
     }
 }
 
-fn answer(client: &OwnedFd, obey: &Obey) -> io::Result<()> {
+fn answer(client: &OwnedFd, handler: &CommandHandler) -> io::Result<()> {
     let answer = if Peer::of(client)?.is_trusted() {
-        obey(&words(&receive(client)?))
+        handler(&words(&receive(client)?))
     } else {
         Err("this collector belongs to another user".to_string())
     };

@@ -6,14 +6,14 @@ use crate::base::error::{Error, cannot_create};
 use crate::base::options::Options;
 use crate::tables::live::Live;
 use crate::tables::processes::Rules;
-use crate::writer::kept::Kept;
+use crate::writer::output_file::OutputFile;
 use crate::writer::pipeline::Pipeline;
 use capture::{AtomicFile, Create, Metadata, Writer};
 use shared_ring::control::MAX_SAMPLE_INTERVAL;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Creates the capture, still without its name, and the pipeline that translates records into its events.
-pub(super) fn begin(options: &Options, clock: Clock) -> Result<(Pipeline, Kept), Error> {
+pub(super) fn begin(options: &Options, clock: Clock) -> Result<(Pipeline, OutputFile), Error> {
     let metadata = metadata(options, &clock);
     let (writer, kept) = create(options, &metadata)?;
     let rules = Rules {
@@ -52,9 +52,9 @@ fn metadata(options: &Options, clock: &Clock) -> Metadata {
 }
 
 /// Creates the file, or writes into the one that the capture passes through.
-fn create(options: &Options, metadata: &Metadata) -> Result<(Writer, Kept), Error> {
+fn create(options: &Options, metadata: &Metadata) -> Result<(Writer, OutputFile), Error> {
     let Options { output, passing, replace, .. } = options;
-    let kept = Kept::new(output, if *replace { Create::Replace } else { Create::New });
+    let kept = OutputFile::new(output, if *replace { Create::Replace } else { Create::New });
     if let Some(file) = passing {
         let system = |source| Error::System { what: "use a file of our own", source };
         let failed = |source| Error::Capture { path: output.clone(), source };

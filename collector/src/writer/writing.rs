@@ -1,7 +1,7 @@
 //! The writer's thread: turns the drain thread's batches into the capture.
 
-use super::kept::Kept;
 use super::orders::{Order, Orders};
+use super::output_file::OutputFile;
 use super::pipeline::MarkRequest;
 use super::pipeline::Pipeline;
 use super::written::Written;
@@ -22,7 +22,7 @@ pub(crate) struct Inputs {
     pub(crate) orders: mpsc::Receiver<Order>,
     pub(crate) triggers: TriggerMonitor,
     /// What gets its name when the first process has connected, unless others see to that.
-    pub(crate) kept: Option<Arc<Kept>>,
+    pub(crate) kept: Option<Arc<OutputFile>>,
     /// How often whole chunks are written.
     pub(crate) flush_every: Duration,
 }

@@ -14,7 +14,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 ///     └─ dropped: the temporary file is removed, and nothing has changed
 /// ```
 #[derive(Debug)]
-pub(crate) struct Kept {
+pub(crate) struct OutputFile {
     path: PathBuf,
     create: Create,
     state: Mutex<State>,
@@ -30,10 +30,10 @@ enum State {
     Named(File),
 }
 
-impl Kept {
+impl OutputFile {
     /// A recording whose file is created later, or never.
-    pub(crate) fn new(path: &Path, create: Create) -> Kept {
-        Kept { path: path.to_owned(), create, state: Mutex::new(State::None) }
+    pub(crate) fn new(path: &Path, create: Create) -> OutputFile {
+        OutputFile { path: path.to_owned(), create, state: Mutex::new(State::None) }
     }
 
     /// The file is begun.
@@ -96,8 +96,8 @@ mod tests {
     use super::*;
     use std::io::Write;
 
-    fn begun(path: &Path, create: Create) -> Kept {
-        let kept = Kept::new(path, create);
+    fn begun(path: &Path, create: Create) -> OutputFile {
+        let kept = OutputFile::new(path, create);
         let mut file = AtomicFile::create(path).unwrap();
         file.write_all(b"new").unwrap();
         kept.begin(file);
