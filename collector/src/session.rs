@@ -47,8 +47,8 @@ use crate::drain::Drain;
 use crate::drain::queue::queue;
 use crate::image::wakeup::Wakeup;
 use crate::writer::aggregator;
-use crate::writer::orders;
 use crate::writer::output_file::OutputFile;
+use crate::writer::tasks;
 use crate::writer::writing::Inputs;
 use aggregating::Aggregating;
 use capture::AtomicFile;
@@ -148,14 +148,14 @@ impl Session {
         let shared = Arc::default();
         let draining =
             Draining::start(Drain { images, watcher, batches, wakeup, shared, clock, exit_scans })?;
-        let (orders, given) = mpsc::channel();
-        let orders = orders::Sender { orders, writer: queue.caller() };
+        let (tasks, given) = mpsc::channel();
+        let tasks = tasks::Sender { tasks, writer: queue.caller() };
         let (counting, readings) = Counters::start(clock, subjects).map_err(no_thread)?;
         let inputs = Inputs {
             queue,
             samples,
             readings,
-            orders: given,
+            tasks: given,
             triggers: TriggerMonitor::new(options.triggers),
             kept: (!options.attaches).then(|| kept.clone()),
             flush_every: options.flush_every,
@@ -166,7 +166,7 @@ impl Session {
             keeps,
             is_sampled,
             clock,
-            orders,
+            tasks,
             host: listener.host(),
             shared: draining.shared().clone(),
             scanning: Arc::default(),

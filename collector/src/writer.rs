@@ -2,10 +2,10 @@
 
 pub(crate) mod aggregator;
 mod annotations;
-pub(crate) mod orders;
 pub(crate) mod output_file;
 pub(crate) mod pipeline;
 pub(crate) mod snapshot;
 pub(crate) mod symbolize;
+pub(crate) mod tasks;
 pub(crate) mod writing;
 pub(crate) mod written;

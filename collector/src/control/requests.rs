@@ -9,9 +9,9 @@ use crate::drain::Shared;
 use crate::image::exit_scan::{ExitScan, Place};
 use crate::ptrace::refusal::Refusal;
 use crate::scan::{Scanned, scan};
-use crate::writer::orders::{self, Order};
 use crate::writer::pipeline::MarkRequest;
 use crate::writer::snapshot::{self, Taken};
+use crate::writer::tasks::{self, Task};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
@@ -118,7 +118,7 @@ pub struct Requests {
     /// Only samples of allocations are recorded.
     pub(crate) is_sampled: bool,
     pub(crate) clock: Clock,
-    pub(crate) orders: orders::Sender,
+    pub(crate) tasks: tasks::Sender,
     pub(crate) host: Arc<Host>,
     pub(crate) shared: Arc<Shared>,
     /// Requested scans run one after the other: two would stop the same threads.
@@ -139,7 +139,7 @@ impl Requests {
     pub fn mark(&self, pid: Option<u32>, name: &str) -> Result<bool, Error> {
         let (done, answer) = mpsc::channel();
         let mark = MarkRequest { pid, name: name.to_owned(), time: self.clock.now() };
-        self.give(Order::Mark(mark, done))?;
+        self.give(Task::Mark(mark, done))?;
         answer.recv().map_err(|_| Error::Over)
     }
 
@@ -162,14 +162,14 @@ impl Requests {
             return Ok(Taken::Mark(name.into_owned()));
         }
         let (asked, answer) = mpsc::channel();
-        self.give(Order::SoFar(self.shared.clone(), asked))?;
+        self.give(Task::SoFar(self.shared.clone(), asked))?;
         let so_far = answer.recv().map_err(|_| Error::Over)?.map_err(failed)?;
         snapshot::write(&self.path, &so_far, output).map_err(failed)?;
         Ok(Taken::Capture)
     }
 
-    fn give(&self, order: Order) -> Result<(), Error> {
-        if self.orders.send(order) { Ok(()) } else { Err(Error::Over) }
+    fn give(&self, task: Task) -> Result<(), Error> {
+        if self.tasks.send(task) { Ok(()) } else { Err(Error::Over) }
     }
 
     /// Searches a process's memory for words that are addresses, which stops it for some milliseconds, and writes
@@ -202,7 +202,7 @@ impl Requests {
     fn write(&self, scanned: Scanned, at_end: Option<Place>) -> Result<Unwritten, String> {
         let (done, answer) = mpsc::channel();
         let (pid, pointers, told) = (scanned.pid, scanned.found.count(), scanned.told());
-        match self.orders.send(Order::Scan(Box::new(scanned), at_end, done)) {
+        match self.tasks.send(Task::Scan(Box::new(scanned), at_end, done)) {
             true => Ok(Unwritten::new(pid, pointers, told, answer)),
             false => Err(OVER.to_string()),
         }

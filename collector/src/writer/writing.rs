@@ -1,9 +1,9 @@
 //! The writer's thread: turns the drain thread's batches into the capture.
 
-use super::orders::{Order, Orders};
 use super::output_file::OutputFile;
 use super::pipeline::MarkRequest;
 use super::pipeline::Pipeline;
+use super::tasks::{Task, Tasks};
 use super::written::Written;
 use crate::base::clock::thread_cpu_ns;
 use crate::base::triggers::TriggerMonitor;
@@ -19,7 +19,7 @@ pub(crate) struct Inputs {
     pub(crate) queue: Receiver,
     pub(crate) samples: Samples,
     pub(crate) readings: mpsc::Receiver<Vec<Counter>>,
-    pub(crate) orders: mpsc::Receiver<Order>,
+    pub(crate) tasks: mpsc::Receiver<Task>,
     pub(crate) triggers: TriggerMonitor,
     /// What gets its name when the first process has connected, unless others see to that.
     pub(crate) kept: Option<Arc<OutputFile>>,
@@ -42,10 +42,10 @@ pub(crate) fn write(
     written: &Written,
 ) -> Result<(Pipeline, u64), capture::Error> {
     let mut flushed = Instant::now();
-    let mut orders = Orders::default();
+    let mut tasks = Tasks::default();
     loop {
         written.begin_turn();
-        let received = inputs.queue.receive(orders.patience().min(inputs.flush_every));
+        let received = inputs.queue.receive(tasks.patience().min(inputs.flush_every));
         let is_over = matches!(received, Received::Over);
         if let Received::Batch(mut batch) = received {
             let bytes = batch.bytes();
@@ -54,13 +54,13 @@ pub(crate) fn write(
             written.wait_for_aggregator(pipeline.writer.length())?;
             inputs.queue.finish(batch, bytes);
         }
-        inputs.orders.try_iter().for_each(|order| orders.push(order));
+        inputs.tasks.try_iter().for_each(|task| tasks.push(task));
         inputs.beside(&mut pipeline)?;
         if let Some(kept) = inputs.kept.take_if(|_| pipeline.has_met) {
             kept.name()?;
         }
         if is_over {
-            orders.obey_all(&mut pipeline)?;
+            tasks.run_all(&mut pipeline)?;
             return Ok((pipeline, thread_cpu_ns()));
         }
         let live = pipeline.live.as_ref().map_or(0, |live| live.bytes());
@@ -69,12 +69,12 @@ pub(crate) fn write(
         {
             // Nobody waits for the answer.
             let (done, _) = mpsc::channel();
-            orders.push(Order::Mark(
+            tasks.push(Task::Mark(
                 MarkRequest { pid: None, name, time: pipeline.timeline.clock().now() },
                 done,
             ));
         }
-        orders.obey(&mut pipeline)?;
+        tasks.run_due(&mut pipeline)?;
         if flushed.elapsed() >= inputs.flush_every {
             pipeline.refresh()?;
             flushed = Instant::now();

@@ -1,4 +1,4 @@
-//! What other threads ask of the writer's thread, done between two batches of records.
+//! Tasks that other threads give the writer's thread, done between two batches of records.
 
 use super::pipeline::Pipeline;
 use super::pipeline::{MarkRequest, Rest};
@@ -17,7 +17,7 @@ const ON_THE_WAY: Duration = Duration::from_millis(300);
 
 /// A task for the writer.
 #[derive(Debug)]
-pub(crate) enum Order {
+pub(crate) enum Task {
     /// Deliver the capture as it is, with the drain thread's counts.
     SoFar(Arc<Shared>, mpsc::Sender<Result<SoFar, Error>>),
     /// Set a mark, and say whether there was a thread to set it for.
@@ -29,55 +29,55 @@ pub(crate) enum Order {
     Pointers(Rest, mpsc::Sender<bool>),
 }
 
-/// Sends orders to the writer.
+/// Sends tasks to the writer.
 #[derive(Clone, Debug)]
 pub(crate) struct Sender {
-    pub(crate) orders: mpsc::Sender<Order>,
+    pub(crate) tasks: mpsc::Sender<Task>,
     /// Wakes the writer, which sleeps while there are no batches.
     pub(crate) writer: Caller,
 }
 
 impl Sender {
-    /// Gives an order; false when the writer has ended.
-    pub(crate) fn send(&self, order: Order) -> bool {
-        let is_taken = self.orders.send(order).is_ok();
+    /// Gives a task; false when the writer has ended.
+    pub(crate) fn send(&self, task: Task) -> bool {
+        let is_taken = self.tasks.send(task).is_ok();
         self.writer.call();
         is_taken
     }
 }
 
-/// Waiting orders, oldest first. Each is executed after those before it.
+/// Waiting tasks, oldest first. Each is executed after those before it.
 #[derive(Debug, Default)]
-pub(crate) struct Orders {
-    waiting: VecDeque<(Order, Instant)>,
+pub(crate) struct Tasks {
+    waiting: VecDeque<(Task, Instant)>,
 }
 
-impl Orders {
-    /// Adds an order.
-    pub(crate) fn push(&mut self, order: Order) {
-        self.waiting.push_back((order, Instant::now()));
+impl Tasks {
+    /// Adds a task.
+    pub(crate) fn push(&mut self, task: Task) {
+        self.waiting.push_back((task, Instant::now()));
     }
 
     /// How long they may be left alone: not at all while a scan is being written.
     pub(crate) fn patience(&self) -> Duration {
         match self.waiting.front() {
             None => Duration::MAX,
-            Some((Order::Pointers(..), _)) => Duration::ZERO,
+            Some((Task::Pointers(..), _)) => Duration::ZERO,
             Some((_, given)) => ON_THE_WAY.saturating_sub(given.elapsed()),
         }
     }
 
-    /// Executes orders that are due. A mark waits until all earlier events are written: until a later event is, or
+    /// Executes tasks that are due. A mark waits until all earlier events are written: until a later event is, or
     /// none can still be on the way. So does a scan, which is then written part by part. A scan at exit waits only
     /// until its process is known, since events carry their times wherever they are written.
-    pub(crate) fn obey(&mut self, pipeline: &mut Pipeline) -> Result<(), Error> {
+    pub(crate) fn run_due(&mut self, pipeline: &mut Pipeline) -> Result<(), Error> {
         self.take(pipeline, false, |time, waited, pipeline| {
             pipeline.timeline.has_passed(time) || waited >= ON_THE_WAY
         })
     }
 
-    /// Executes all orders, when no more events will come.
-    pub(crate) fn obey_all(&mut self, pipeline: &mut Pipeline) -> Result<(), Error> {
+    /// Executes all tasks, when no more events will come.
+    pub(crate) fn run_all(&mut self, pipeline: &mut Pipeline) -> Result<(), Error> {
         self.take(pipeline, true, |_, _, _| true)
     }
 
@@ -87,25 +87,25 @@ impl Orders {
         is_last: bool,
         is_due: impl Fn(u64, Duration, &mut Pipeline) -> bool,
     ) -> Result<(), Error> {
-        while let Some((order, given)) = self.waiting.pop_front() {
+        while let Some((task, given)) = self.waiting.pop_front() {
             // The sender may be gone, so a failed answer is ignored.
-            match order {
-                Order::SoFar(shared, answer) => drop(answer.send(pipeline.so_far(&shared.counts))),
-                Order::Mark(mark, answer) if is_due(mark.time, given.elapsed(), pipeline) => {
+            match task {
+                Task::SoFar(shared, answer) => drop(answer.send(pipeline.so_far(&shared.counts))),
+                Task::Mark(mark, answer) if is_due(mark.time, given.elapsed(), pipeline) => {
                     let _ = answer.send(pipeline.mark(&mark)?);
                 }
-                Order::Scan(scanned, at_end, answer)
+                Task::Scan(scanned, at_end, answer)
                     if at_end.is_some_and(|place| pipeline.processes.in_place(place).is_some())
                         || is_due(scanned.time, given.elapsed(), pipeline) =>
                 {
                     match pipeline.scan(*scanned, at_end)? {
-                        Some(rest) => self.waiting.push_front((Order::Pointers(rest, answer), given)),
+                        Some(rest) => self.waiting.push_front((Task::Pointers(rest, answer), given)),
                         None => drop(answer.send(false)),
                     }
                 }
-                Order::Pointers(mut rest, answer) => {
+                Task::Pointers(mut rest, answer) => {
                     if rest.write(&mut pipeline.writer)? {
-                        self.waiting.push_front((Order::Pointers(rest, answer), given));
+                        self.waiting.push_front((Task::Pointers(rest, answer), given));
                         if !is_last {
                             return Ok(());
                         }
@@ -113,8 +113,8 @@ impl Orders {
                         let _ = answer.send(true);
                     }
                 }
-                order @ (Order::Mark(..) | Order::Scan(..)) => {
-                    self.waiting.push_front((order, given));
+                task @ (Task::Mark(..) | Task::Scan(..)) => {
+                    self.waiting.push_front((task, given));
                     return Ok(());
                 }
             }
