@@ -1,7 +1,7 @@
 //! Copies of captures are the captures, and redacted ones say nothing of people and machines.
 
 use crate::support::Made;
-use crate::support::fixtures::{rich, sampled, small, told};
+use crate::support::fixtures::{reported, rich, sampled, small};
 use capture::{Counter, CounterKind, Module, Process, Reader, Summary};
 use engine::Naming;
 use export::Redaction;
@@ -34,7 +34,7 @@ fn copy_is_the_capture() {
         ("small", small()),
         ("sampled", sampled()),
         ("rich", rich()),
-        ("told", told()),
+        ("told", reported()),
     ] {
         std::fs::remove_file(&path).ok();
         made.write(&path);

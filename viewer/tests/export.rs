@@ -6,7 +6,7 @@ mod syscap;
 
 use self::sums::{massif_held, sums};
 use crate::support::Made;
-use crate::support::fixtures::{rich, sampled, small, told, worked};
+use crate::support::fixtures::{reported, rich, sampled, small, worked};
 use crate::support::golden::check_golden;
 use analysis::Metric;
 use analysis::query::{Part, Query};
@@ -156,7 +156,7 @@ fn numbers_come_with_their_caveats() {
 /// Check that formats which hold every event hold those of a heap of the program's own, where that was counted.
 #[test]
 fn heaps_of_programs_are_exported() {
-    let made = told();
+    let made = reported();
     let (events, samples) = (made.events.clone(), Vec::new());
     let loaded = made.loaded_of_pool("arena", "app.memprof");
     let allocated = loaded.profile.total.allocated;

@@ -25,6 +25,7 @@ mod moments;
 mod nameless;
 mod oracle;
 mod outline;
+mod reported;
 #[cfg(feature = "sql")]
 mod retained;
 mod rows;
@@ -33,6 +34,5 @@ mod sampling;
 mod sql;
 mod suppression;
 mod symbolize;
-mod told;
 mod trees;
 mod views;

@@ -1,7 +1,7 @@
 //! A capture as a database: its sums are those of the profile, and questions have answers or reasons.
 
 use crate::support::Made;
-use crate::support::fixtures::{rich, small, told};
+use crate::support::fixtures::{reported, rich, small};
 use capture::Action;
 use engine::Loaded;
 use export::sql::{Error, Form, query};
@@ -46,7 +46,7 @@ fn check(made: Made, name: &str, statement: &str, expected: &[i64]) {
 /// Check that where a heap of the program's own was counted both tables have its blocks.
 #[test]
 fn heaps_of_programs_are_tables() {
-    let made = told();
+    let made = reported();
     let events = made.events.clone();
     let loaded = made.loaded_of_pool("arena", "app.memprof");
     for statement in

@@ -1,7 +1,7 @@
 //! What people and programs see.
 
 use crate::support::Made;
-use crate::support::fixtures::{rich, sampled, small, told};
+use crate::support::fixtures::{reported, rich, sampled, small};
 use crate::support::golden::check_golden;
 use analysis::{Metric, Share};
 use engine::Loaded;
@@ -178,7 +178,7 @@ fn documents_begin_with_their_schema() {
 #[test]
 fn every_field_is_documented() {
     let described = include_str!("../JSON.md");
-    for made in [rich, small, sampled, told] {
+    for made in [rich, small, sampled, reported] {
         for (name, text) in all_views(made, "app.memprof", &Style::default()) {
             for line in documents(&name, &text) {
                 walk(&serde_json::from_str(line).unwrap(), &mut |key| {

@@ -2,7 +2,7 @@
 
 use super::User;
 use crate::support::Made;
-use crate::support::fixtures::{small, told};
+use crate::support::fixtures::{reported, small};
 use crate::support::golden::check_golden;
 use capture::{Action, Ended, FREE_STACKS};
 
@@ -165,7 +165,7 @@ fn nothing_has_all_pages() {
 /// Check that names in a capture cannot control the terminal on any page, copies included.
 #[test]
 fn hostile_names_are_harmless() {
-    let mut made = told();
+    let mut made = reported();
     let (process, thread) = made.process("\u{1b}[2Jevil");
     let stack = made.stack("\u{1b}]52;c;x\u{7} > \u{202e}reversed > a\nb");
     made.alloc(thread, 0x99_0000, 1 << 20, stack);

@@ -3,7 +3,7 @@
 use super::User;
 use super::pages::program;
 use crate::keys::BINDINGS;
-use crate::support::fixtures::{scanned, small, told};
+use crate::support::fixtures::{reported, scanned, small};
 use crate::update::Event;
 use proptest::prelude::*;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
@@ -62,7 +62,7 @@ proptest! {
     /// and the selected row of a tree is on the screen.
     #[test]
     fn anything_can_happen(which in 0..4, happenings in prop::collection::vec(happening(), 1..60)) {
-        let made = [program, small, told, scanned][which as usize]();
+        let made = [program, small, reported, scanned][which as usize]();
         let mut user = User::new(&made, 80, 24);
         for happening in &happenings {
             match event(happening) {

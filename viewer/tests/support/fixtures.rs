@@ -73,7 +73,7 @@ pub(crate) fn sampled() -> Made {
 
 /// What programs tell of themselves: a process that begins paused and pauses once more, with marks, and two pools in
 /// memory that it has from malloc, one of which a second process has, too.
-pub(crate) fn told() -> Made {
+pub(crate) fn reported() -> Made {
     let mut made = Made::new();
     let (app, one) = made.process("app");
     let (main, grow) = (made.stack("main > load"), made.stack("main > grow"));

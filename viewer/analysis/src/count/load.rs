@@ -8,13 +8,13 @@ mod calls;
 mod failed;
 mod gaps;
 mod life;
+mod observer;
 mod onto;
 mod pages;
 mod pools;
 mod range;
 mod realloc;
 mod resume;
-mod told;
 mod totals;
 
 use super::estimate::{Estimator, Rounding};

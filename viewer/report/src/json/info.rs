@@ -8,9 +8,9 @@ mod totals;
 use super::cpu::{CpuInfo, FaultInfo, SeriesFields, series};
 use super::head::Head;
 use super::nameless::{self, NamelessFields};
+use super::reported::{self, HeapFields, MarkFields, MarkNameFields, PauseFields};
 use super::scan::ScanFields;
 use super::span::SpanFields;
-use super::told::{self, HeapFields, MarkFields, MarkNameFields, PauseFields};
 use super::write_document;
 use analysis::{Profile, stack_states, state_share, thread_count};
 use capture::{Clock, Sampling};
@@ -132,13 +132,13 @@ pub fn info(out: &mut dyn Write, loaded: &Loaded) -> io::Result<()> {
         stacks: stacks(loaded),
         mappings: pages(profile),
         nameless: nameless::rows(loaded),
-        heaps: told::heaps(loaded),
-        marks: told::marks(loaded),
+        heaps: reported::heaps(loaded),
+        marks: reported::marks(loaded),
         scans: (1..)
             .zip(&loaded.tables.scans)
             .map(|(number, scan)| ScanFields::new(loaded, number, scan))
             .collect(),
-        mark_names: told::mark_names(loaded),
+        mark_names: reported::mark_names(loaded),
         pauses: profile.pauses().into(),
         overhead: summary.map(Cost::of),
         cpu: CpuInfo::new(loaded),

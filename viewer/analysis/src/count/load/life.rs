@@ -1,7 +1,7 @@
 //! Beginnings and ends of process images.
 
 use super::Load;
-use super::told::life;
+use super::observer::life;
 use crate::base::cost::{Amount, Part};
 use crate::count::heap::Block;
 use crate::count::lineage;

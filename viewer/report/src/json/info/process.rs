@@ -2,7 +2,7 @@
 
 use super::lost::{AnomalyFields, GapFields};
 use crate::ended::ended_word;
-use crate::json::told::PauseFields;
+use crate::json::reported::PauseFields;
 use analysis::{Anomalies, ProcessProfile, Spread, process_name};
 use capture::{Ended, Process};
 use engine::Loaded;

@@ -1,7 +1,7 @@
 //! What programs tell of themselves: marks, pauses, and heaps of their own.
 
 use crate::support::Made;
-use crate::support::fixtures::told;
+use crate::support::fixtures::reported;
 use crate::support::golden::check_golden;
 use analysis::query::{Filter, Part, Query};
 use analysis::{Amount, PauseTotals, Profile};
@@ -22,29 +22,29 @@ fn views_show_what_was_told() {
         write(&mut out).unwrap();
         String::from_utf8(out).unwrap()
     };
-    let (made, style) = (told(), Style::default());
-    let loaded = told().loaded("app.memprof");
-    check_golden("told/info.txt", &written(&|out| report::text::info(out, &loaded, None, &style)));
-    check_golden("told/info.json", &written(&|out| report::json::info(out, &loaded)));
-    check_golden("told/leaks.txt", &written(&|out| report::text::leaks(out, &loaded, 3, &style)));
+    let (made, style) = (reported(), Style::default());
+    let loaded = reported().loaded("app.memprof");
+    check_golden("reported/info.txt", &written(&|out| report::text::info(out, &loaded, None, &style)));
+    check_golden("reported/info.json", &written(&|out| report::json::info(out, &loaded)));
+    check_golden("reported/leaks.txt", &written(&|out| report::text::leaks(out, &loaded, 3, &style)));
     let (tables, names, options) =
         (&loaded.tables, &loaded.names, DumpOptions { frames: 1, ..DumpOptions::default() });
     let text = written(&|out| {
         let mut dump = report::text::Dump::new(out, tables, names, options, style);
         made.events.iter().try_for_each(|event| dump.event(event))
     });
-    check_golden("told/dump.txt", &text);
+    check_golden("reported/dump.txt", &text);
     let json = written(&|out| {
         let mut dump = report::json::Dump::new(out, tables, names, options, "app.memprof")?;
         made.events.iter().try_for_each(|event| dump.event(event))
     });
-    check_golden("told/dump.json", &json);
+    check_golden("reported/dump.json", &json);
 }
 
 /// Check that marks are found by their names, each with its time and owner, in their order.
 #[test]
 fn marks_have_names_times_and_owners() {
-    let loaded = told().loaded("app.memprof");
+    let loaded = reported().loaded("app.memprof");
     let found: Vec<_> = loaded
         .marks()
         .map(|row| {
@@ -62,7 +62,7 @@ fn marks_have_names_times_and_owners() {
 /// Check that a pool's totals are those of its name over all processes, and that none of it enters the heap's.
 #[test]
 fn pools_have_totals_of_their_own() {
-    let profile = told().profile();
+    let profile = reported().profile();
     let [arena, cache] = profile.pools[..] else { panic!("{:?}", profile.pools) };
     assert_eq!((arena.allocated, arena.freed), (blocks(4, 1230), blocks(2, 150)));
     // While the second block is copied, both are there; the other process comes when this one's are gone.
@@ -81,7 +81,7 @@ fn pools_have_totals_of_their_own() {
 fn heaps_are_counted_by_name() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("told.memprof");
-    let mut made = told();
+    let mut made = reported();
     // Blocks of pools are no samples.
     made.tables.metadata.sample_interval = 1 << 20;
     made.write(&path);
