@@ -1,20 +1,20 @@
 //! One executed image of a process, together with the children it forked: one shared segment.
 
-pub(crate) mod exec_tracker;
 pub(crate) mod exit_scan;
 pub(crate) mod known_images;
 pub(crate) mod liveness;
 #[expect(unsafe_code, reason = "maps the memory that is shared with agents")]
 pub(crate) mod memory;
+pub(crate) mod namespace_pids;
 pub(crate) mod slot_process;
 pub(crate) mod wakeup;
 pub(crate) mod watcher;
 
 use crate::proc::pid_map::{PidMap, ProcScan};
 use crate::proc::process::{self, Info};
-use exec_tracker::ExecTracker;
 use liveness::Liveness;
 use memory::Memory;
+use namespace_pids::NamespacePids;
 use rustc_hash::FxHashMap;
 use slot_process::SlotProcess;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -52,7 +52,7 @@ pub(crate) struct Image {
     /// Finds its processes here by their pids in their namespace.
     pid_map: PidMap,
     /// What has become of those that were not looked up in time.
-    exec_tracker: Arc<ExecTracker>,
+    namespace_pids: Arc<NamespacePids>,
     /// The present or last process of each slot.
     slot_processes: Mutex<FxHashMap<u32, Arc<SlotProcess>>>,
     liveness: Arc<Liveness>,
@@ -71,7 +71,7 @@ impl Image {
         id: ImageId,
         memory: Memory,
         info: Info,
-        exec_tracker: Arc<ExecTracker>,
+        namespace_pids: Arc<NamespacePids>,
         liveness: Arc<Liveness>,
         wakeup: Arc<Wakeup>,
     ) -> Arc<Image> {
@@ -87,7 +87,7 @@ impl Image {
             memory,
             info,
             pid_map,
-            exec_tracker,
+            namespace_pids,
             slot_processes,
             liveness,
             wakeup,
@@ -122,7 +122,7 @@ impl Image {
     pub(crate) fn note_fork(self: &Arc<Image>) {
         // Relaxed: only the drain thread asks.
         if !self.has_forked.swap(true, Ordering::Relaxed) {
-            self.exec_tracker.forked.note(self);
+            self.namespace_pids.forked.note(self);
         }
     }
 
@@ -137,7 +137,7 @@ impl Image {
         slot_process.find(|| {
             let parent = slot_process.parent().and_then(|(slot, ns_pid)| self.pid_of(slot, ns_pid));
             let (ns_pid, since) = (slot_process.ns_pid(), slot_process.since());
-            let later = || self.exec_tracker.find(ns_pid, parent?, since);
+            let later = || self.namespace_pids.find(ns_pid, parent?, since);
             // A look at all processes takes long enough for some to connect, and to end.
             later().or_else(|| self.pid_map.find(ns_pid, since, parent, scan)).or_else(later)
         })

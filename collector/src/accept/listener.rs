@@ -14,10 +14,10 @@ use crate::base::glob;
 use crate::base::log::debug;
 use crate::base::peer::Peer;
 use crate::base::rights::Rights;
-use crate::image::exec_tracker::{ExecTracker, Relation};
 use crate::image::known_images::KnownImages;
 use crate::image::liveness::Liveness;
 use crate::image::memory::{Memory, Policy};
+use crate::image::namespace_pids::{NamespacePids, Relation};
 use crate::image::wakeup::Wakeup;
 use crate::image::watcher::Watcher;
 use crate::image::{Image, ImageId};
@@ -235,7 +235,7 @@ pub(crate) struct Host {
     liveness: Arc<Liveness>,
     outlet: Outlet,
     known: Mutex<KnownImages>,
-    exec_tracker: Arc<ExecTracker>,
+    namespace_pids: Arc<NamespacePids>,
     next: AtomicU32,
 }
 
@@ -246,7 +246,7 @@ impl Host {
             outlet,
             liveness: Arc::new(Liveness::start()?),
             known: Mutex::default(),
-            exec_tracker: Arc::default(),
+            namespace_pids: Arc::default(),
             next: AtomicU32::new(0),
             unrecorded: Arc::default(),
             missed: Arc::default(),
@@ -385,7 +385,7 @@ impl Host {
         let attached = info.attached || hello.inside == Inside::Led;
         let info = Info { attached, connected: clock::now(self.rules.policy.tsc), ..info };
         let (liveness, wakeup) = (self.liveness.clone(), self.outlet.wakeup.clone());
-        Ok((Image::new(id, memory, info, self.exec_tracker.clone(), liveness, wakeup), descriptors))
+        Ok((Image::new(id, memory, info, self.namespace_pids.clone(), liveness, wakeup), descriptors))
     }
 
     /// Starts watching, draining and writing an image.
@@ -455,8 +455,8 @@ impl Host {
     /// Ends the earlier images of a process that connects again: it executed another program. Returns how many of
     /// them are still there.
     fn forget(&self, info: &Info) -> usize {
-        self.exec_tracker.add(&Relation::all(info), clock::now(self.rules.policy.tsc));
-        self.known.lock().map_or(0, |mut known| known.connects(info.pid, &self.exec_tracker.forked))
+        self.namespace_pids.add(&Relation::all(info), clock::now(self.rules.policy.tsc));
+        self.known.lock().map_or(0, |mut known| known.connects(info.pid, &self.namespace_pids.forked))
     }
 }
 

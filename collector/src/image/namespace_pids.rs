@@ -19,7 +19,7 @@ const DEPTH: usize = 8;
 
 /// Processes of other pid namespaces that connected, and their parents; the latest ones first.
 #[derive(Debug, Default)]
-pub(crate) struct ExecTracker {
+pub(crate) struct NamespacePids {
     latest: Mutex<VecDeque<(Relation, u64)>>,
     pub(crate) forked: Forked,
 }
@@ -51,7 +51,7 @@ impl Relation {
     }
 }
 
-impl ExecTracker {
+impl NamespacePids {
     /// Notes a process that connects at this time, and its parents.
     pub(crate) fn add(&self, relations: &[Relation], time: u64) {
         let Ok(mut all) = self.latest.lock() else { return };
@@ -81,11 +81,11 @@ mod tests {
     /// few are kept.
     #[test]
     fn processes_are_found_by_what_they_tell() {
-        let exec_tracker = ExecTracker::default();
+        let namespace_pids = NamespacePids::default();
         let relation = |ns_pid, pid, parent_pid| Relation { ns_pid, pid, parent_pid };
-        exec_tracker.add(&[relation(2, 100, 50), relation(1, 50, 40)], 10);
-        exec_tracker.add(&[relation(2, 101, 50), relation(1, 50, 40)], 20);
-        exec_tracker.add(&[relation(2, 102, 51)], 30);
+        namespace_pids.add(&[relation(2, 100, 50), relation(1, 50, 40)], 10);
+        namespace_pids.add(&[relation(2, 101, 50), relation(1, 50, 40)], 20);
+        namespace_pids.add(&[relation(2, 102, 51)], 30);
         for (ns_pid, parent, since, expected) in [
             (2, 50, 5, Some(100)),
             (2, 50, 15, Some(101)),
@@ -95,11 +95,11 @@ mod tests {
             (1, 40, 15, None),
             (3, 50, 5, None),
         ] {
-            assert_eq!(exec_tracker.find(ns_pid, parent, since), expected, "{ns_pid} {parent} {since}");
+            assert_eq!(namespace_pids.find(ns_pid, parent, since), expected, "{ns_pid} {parent} {since}");
         }
-        (0..MOST).for_each(|_| exec_tracker.add(&[relation(7, 107, 52)], 50));
-        assert_eq!((exec_tracker.find(2, 50, 5), exec_tracker.find(7, 52, 5)), (None, Some(107)));
-        assert_eq!(exec_tracker.latest.lock().unwrap().len(), MOST);
+        (0..MOST).for_each(|_| namespace_pids.add(&[relation(7, 107, 52)], 50));
+        assert_eq!((namespace_pids.find(2, 50, 5), namespace_pids.find(7, 52, 5)), (None, Some(107)));
+        assert_eq!(namespace_pids.latest.lock().unwrap().len(), MOST);
         assert_eq!(Relation::all(&Info::read(std::process::id())), [], "it is in our namespace");
     }
 }
