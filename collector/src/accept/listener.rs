@@ -348,7 +348,7 @@ impl Host {
         }
         let info = Info::read(pid);
         // Whatever program the process runs now, its earlier image is over.
-        if self.forget(&info) >= MOST_OF_ONE {
+        if self.end_earlier_images(&info) >= MOST_OF_ONE {
             return Err(std::io::Error::other(
                 "it connects again and again, and keeps the memory of all its recordings",
             ));
@@ -454,9 +454,11 @@ impl Host {
 
     /// Ends the earlier images of a process that connects again: it executed another program. Returns how many of
     /// them are still there.
-    fn forget(&self, info: &Info) -> usize {
+    fn end_earlier_images(&self, info: &Info) -> usize {
         self.namespace_pids.add(&Relation::all(info), clock::now(self.rules.policy.tsc));
-        self.known.lock().map_or(0, |mut known| known.connects(info.pid, &self.namespace_pids.forked))
+        self.known
+            .lock()
+            .map_or(0, |mut known| known.end_earlier_images(info.pid, &self.namespace_pids.forked))
     }
 }
 
@@ -604,7 +606,7 @@ mod tests {
         let child = first - 1;
         claim(&images[5], 1, child, Some(0));
         images[5].note_fork();
-        assert_eq!((host.forget(&of(child)), host.forget(&images[7].info)), (0, 1));
+        assert_eq!((host.end_earlier_images(&of(child)), host.end_earlier_images(&images[7].info)), (0, 1));
         for (number, image) in images.iter().enumerate() {
             let expected = [(number == 7).then_some(End::Exec), (number == 5).then_some(End::Exec)];
             assert_eq!([0, 1].map(|slot| image.take_end(slot)), expected, "{number}");

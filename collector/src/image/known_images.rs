@@ -57,7 +57,7 @@ impl KnownImages {
     }
 
     /// Ends the earlier images of a process that connects again. Returns how many of them are still there.
-    pub(crate) fn connects(&mut self, pid: u32, forked: &Forked) -> usize {
+    pub(crate) fn end_earlier_images(&mut self, pid: u32, forked: &Forked) -> usize {
         let others = if self.by_pid.len() < MOST { self.all() } else { forked.all() };
         let own = self.by_pid.get_mut(&pid);
         let own: Vec<Arc<Image>> = own.map_or_else(Vec::new, |own| {
