@@ -251,8 +251,8 @@ numbered! {
         NoUnwindInfo = 41,
         /// The unwind broke off: unreadable memory, or a stack pointer that did not rise.
         Broken = 42,
-        /// The stash of stacks was full.
-        StashFull = 43,
+        /// The table of stacks was full.
+        StackTableFull = 43,
         /// The agent could not take a stack at this moment.
         NotTaken = 44,
     }
@@ -282,7 +282,7 @@ impl Pseudo {
             Pseudo::Truncated => "[truncated stack]",
             Pseudo::NoUnwindInfo => "[incomplete: no unwind information]",
             Pseudo::Broken => "[incomplete: broken stack]",
-            Pseudo::StashFull => "[stash full]",
+            Pseudo::StackTableFull => "[stack table full]",
             Pseudo::NotTaken => "[incomplete: not taken]",
         }
     }
@@ -354,7 +354,7 @@ pub struct Summary {
 /// Events lost for one reason.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lost {
-    /// `ring_full`, `nested`, `no_ring`, `stash_full` …
+    /// `ring_full`, `nested`, `no_ring`, `stack_table_full` …
     pub reason: String,
     /// How many events.
     pub events: u64,

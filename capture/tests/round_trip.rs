@@ -48,7 +48,7 @@ fn reused_pid_is_two_processes() {
 fn end_states_of_stacks_come_back() {
     let mut writer = Writer::new(Vec::new(), &Metadata::default()).unwrap();
     for state in
-        [Pseudo::Truncated, Pseudo::NoUnwindInfo, Pseudo::Broken, Pseudo::StashFull, Pseudo::NotTaken]
+        [Pseudo::Truncated, Pseudo::NoUnwindInfo, Pseudo::Broken, Pseudo::StackTableFull, Pseudo::NotTaken]
     {
         let outermost = writer.frame(Frame::Pseudo(state)).unwrap();
         let code = writer.frame(Frame::Code { module: None, address: 0x1000, exact: false }).unwrap();
@@ -63,7 +63,7 @@ fn end_states_of_stacks_come_back() {
         })
         .collect();
     let expected =
-        [Pseudo::Truncated, Pseudo::NoUnwindInfo, Pseudo::Broken, Pseudo::StashFull, Pseudo::NotTaken];
+        [Pseudo::Truncated, Pseudo::NoUnwindInfo, Pseudo::Broken, Pseudo::StackTableFull, Pseudo::NotTaken];
     assert_eq!(ends, expected.map(Frame::Pseudo));
 }
 

@@ -52,7 +52,7 @@ pub struct ProcessSlot {
     /// Events lost, by [`Loss`].
     pub lost: [AtomicU64; 8],
     /// Stacks that were cut because the stack table or the pc table was full.
-    pub stash_full: AtomicU64,
+    pub stack_table_full: AtomicU64,
     /// Allocation calls that came from the agent's own code: none, unless it has a defect.
     pub agent_allocations: AtomicU64,
     /// Nanoseconds that threads waited for room in their rings.
@@ -99,7 +99,7 @@ impl ProcessSlot {
     /// Frees the slot and resets its counters. Only the collector does this, when the process is gone.
     pub fn free(&self) {
         for counter in self.lost.iter().chain([
-            &self.stash_full,
+            &self.stack_table_full,
             &self.agent_allocations,
             &self.wait_ns,
             &self.timed_ticks,
@@ -166,7 +166,7 @@ mod tests {
         ProcessSlot {
             state: AtomicU64::new(0),
             lost: Default::default(),
-            stash_full: AtomicU64::new(0),
+            stack_table_full: AtomicU64::new(0),
             agent_allocations: AtomicU64::new(0),
             wait_ns: AtomicU64::new(0),
             timed_ticks: AtomicU64::new(0),

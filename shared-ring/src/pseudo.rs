@@ -57,7 +57,7 @@ pseudo! {
     /// Unreadable memory, or a stack pointer that did not rise.
     BROKEN = 42;
     /// The stack table or the pc table was full.
-    STASH_FULL = 43;
+    STACK_TABLE_FULL = 43;
     /// No stack could be taken at this moment.
     NOT_TAKEN = 44;
 }

@@ -48,7 +48,7 @@ impl Stacks {
     /// The stack that stands for all those without room.
     #[cold]
     pub(super) fn full(&mut self, batch: &mut Batch) -> u32 {
-        self.enter(EMPTY, Step::End(Pseudo::StashFull), batch)
+        self.enter(EMPTY, Step::End(Pseudo::StackTableFull), batch)
     }
 
     fn enter(&mut self, parent: u32, step: Step, batch: &mut Batch) -> u32 {
@@ -69,7 +69,7 @@ impl Stacks {
 pub(crate) fn remark_on_unkept(stacks: u64) -> Option<String> {
     (stacks > 0).then(|| {
         format!(
-            "Stacks of samples that could not be kept: {stacks}. They show as [stash full]: a recording \
+            "Stacks of samples that could not be kept: {stacks}. They show as [stack table full]: a recording \
              holds 16 million different frames in stacks of samples. Sample less often (--frequency), or \
              continue in another capture (--max-size)."
         )
@@ -112,7 +112,7 @@ mod tests {
         assert_eq!(stacks.node(EMPTY, step(0), &mut batch), Some(1));
         assert_eq!(stacks.node(99, step(9), &mut batch), Some(100));
         assert_eq!((batch.nodes.len(), stacks.ids.len()), (101, 101));
-        assert!(stacks.steps.len() <= 11 && batch.nodes[100] == (EMPTY, Step::End(Pseudo::StashFull)));
+        assert!(stacks.steps.len() <= 11 && batch.nodes[100] == (EMPTY, Step::End(Pseudo::StackTableFull)));
     }
 
     /// Check that nothing is said if there was room; otherwise, how many stacks were dropped.

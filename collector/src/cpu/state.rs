@@ -203,7 +203,7 @@ impl State {
             Some(node) => (task, node, end),
             None => {
                 self.sampled.unkept += 1;
-                (task, stacks.full(batch), Some(Pseudo::StashFull))
+                (task, stacks.full(batch), Some(Pseudo::StackTableFull))
             }
         })
     }

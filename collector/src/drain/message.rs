@@ -55,7 +55,7 @@ pub(crate) struct Origin {
 pub(crate) struct Counters {
     /// Events lost, by [`Loss`].
     pub(crate) lost: [u64; Loss::ALL.len()],
-    pub(crate) stash_full: u64,
+    pub(crate) stack_table_full: u64,
     pub(crate) agent_allocations: u64,
     pub(crate) wait_ns: u64,
     pub(crate) timed_ticks: u64,
@@ -70,7 +70,7 @@ impl Counters {
         }
         Counters {
             lost,
-            stash_full: slot.stash_full.load(Ordering::Relaxed),
+            stack_table_full: slot.stack_table_full.load(Ordering::Relaxed),
             agent_allocations: slot.agent_allocations.load(Ordering::Relaxed),
             wait_ns: slot.wait_ns.load(Ordering::Relaxed),
             timed_ticks: slot.timed_ticks.load(Ordering::Relaxed),

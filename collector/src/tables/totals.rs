@@ -28,7 +28,7 @@ impl Totals {
         for (sum, count) in totals.lost.iter_mut().zip(counters.lost) {
             *sum += count;
         }
-        totals.stash_full += counters.stash_full;
+        totals.stack_table_full += counters.stack_table_full;
         totals.agent_allocations += counters.agent_allocations;
         totals.wait_ns += counters.wait_ns;
         if let Some(each) = counters.timed_ticks.checked_div(counters.timed_events) {
@@ -67,11 +67,11 @@ impl Totals {
             ));
         }
         let counters = &self.counters;
-        if counters.stash_full > 0 {
+        if counters.stack_table_full > 0 {
             remarks.push(format!(
-                "Stacks that could not be kept: {}. Their events show as [stash full]: a recording holds 16 million \
-                 different frames in stacks. Record less at a time, or cut stacks with --max-depth.",
-                counters.stash_full
+                "Stacks that could not be kept: {}. Their events show as [stack table full]: a recording holds \
+                 16 million different frames in stacks. Record less at a time, or cut stacks with --max-depth.",
+                counters.stack_table_full
             ));
         }
         if self.full_logs > 0 {
@@ -155,7 +155,7 @@ mod tests {
     fn remarks_and_advice_are_sentences() {
         let counters = Counters {
             lost: [1; Loss::ALL.len()],
-            stash_full: 1,
+            stack_table_full: 1,
             agent_allocations: 1,
             ..Counters::default()
         };

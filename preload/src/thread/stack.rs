@@ -205,9 +205,9 @@ impl ThreadState {
     #[inline(never)]
     fn stack_table_full(&mut self) -> u32 {
         if let Some(slot) = process::slot() {
-            slot.stash_full.fetch_add(1, Ordering::Relaxed);
+            slot.stack_table_full.fetch_add(1, Ordering::Relaxed);
         }
-        self.accessors.labels.pseudo(pseudo::STASH_FULL)
+        self.accessors.labels.pseudo(pseudo::STACK_TABLE_FULL)
     }
 
     /// On whose behalf `caller` calls, while the next allocator is marked as being at work.

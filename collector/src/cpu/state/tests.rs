@@ -59,7 +59,7 @@ fn samples_go_on_without_room_for_stacks() {
     let mut state = State { stacks: Stacks::of_at_most(1), ..state() };
     let steps = sample(&mut state, true);
     assert_eq!(steps.len(), 2, "{steps:?}");
-    assert_eq!(steps[1], Step::End(Pseudo::StashFull));
+    assert_eq!(steps[1], Step::End(Pseudo::StackTableFull));
     for _ in 0..2 {
         assert!(sample(&mut state, true).is_empty());
     }
