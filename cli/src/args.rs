@@ -4,9 +4,9 @@
 use crate::commands::query;
 use crate::commands::{
     attach, check, completions, daemon, detach, diff, doctor, dump, export, failed, frees, header, history,
-    html, import, info, install_agent, interactive, invalid_frees, leaks, lifetimes, lines, man_pages, mark,
-    open, pages, preload_path, ps, push, reallocs, record, report, resident, retained, run, scan, serve,
-    sizes, snapshot, temporary, threads, timeline, top,
+    html, import, info, install_agent, invalid_frees, leaks, lifetimes, lines, man_pages, mark, open, pages,
+    preload_path, ps, push, reallocs, record, report, resident, retained, run, scan, serve, sizes, snapshot,
+    temporary, threads, timeline, top, view,
 };
 use crate::exit::{Failure, Outcome};
 use crate::help::EXAMPLES;
@@ -35,7 +35,7 @@ pub(crate) enum Command {
     Daemon(daemon::Arguments),
     Start(daemon::Start),
     Stop(daemon::Stop),
-    View(interactive::Arguments),
+    View(view::Arguments),
     Report(report::Arguments),
     Diff(diff::Arguments),
     Leaks(leaks::Arguments),
@@ -122,7 +122,7 @@ pub(crate) fn execute(command: Command) -> Outcome {
         Command::Mark(arguments) => apart(mark::execute, &arguments),
         Command::Scan(arguments) => apart(scan::execute, &arguments),
         Command::Snapshot(arguments) => apart(snapshot::execute, &arguments),
-        Command::View(arguments) => apart(interactive::execute, &arguments),
+        Command::View(arguments) => apart(view::execute, &arguments),
         Command::Report(arguments) => apart(report::execute, &arguments),
         Command::Diff(arguments) => apart(diff::execute, &arguments),
         Command::Leaks(arguments) => apart(leaks::execute, &arguments),

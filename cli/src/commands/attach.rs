@@ -4,7 +4,7 @@ use super::attaching::{Attaching, take_back};
 use super::parts::{Limits, Series};
 use super::process_selector::{self, ProcessSelector, process_selector};
 use super::recording::{Kind, Recording};
-use super::{supervise, view};
+use super::{opened_capture, supervise};
 use crate::exit::{FAILED, Failure, Outcome};
 use crate::progress::Progress;
 use crate::stream::Stream;
@@ -124,7 +124,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     // Done before anything is read back, so that the processes do not have to wait for that.
     take_back(injected);
     series.wait();
-    view::after_recording(&finished, quiet);
+    opened_capture::after_recording(&finished, quiet);
     Ok(ExitCode::SUCCESS)
 }
 

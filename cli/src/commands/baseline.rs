@@ -1,6 +1,6 @@
 //! A second capture, with which the web report compares the first.
 
-use super::view;
+use super::opened_capture;
 use crate::exit::Failure;
 use analysis::Spelling;
 use clap::Args;
@@ -40,7 +40,7 @@ impl TwoCaptures {
 impl BaselineFile {
     /// Fails if the newer file is not a capture, before a long pass over the other one.
     pub(super) fn check(&self, no_cache: bool) -> Result<(), Failure> {
-        view::analyzer(&self.file, no_cache).map(drop)
+        opened_capture::analyzer(&self.file, no_cache).map(drop)
     }
 }
 
@@ -51,6 +51,6 @@ pub(super) fn compared(
     naming: Naming,
 ) -> Result<(Loaded, Option<Baseline>), Failure> {
     let Some(BaselineFile { file, spelling }) = baseline else { return Ok((shown, None)) };
-    let (shown, changes) = Baseline::new(view::open(file, naming)?, shown, *spelling)?;
+    let (shown, changes) = Baseline::new(opened_capture::open(file, naming)?, shown, *spelling)?;
     Ok((shown, Some(changes)))
 }

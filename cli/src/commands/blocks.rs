@@ -1,7 +1,7 @@
 //! Shared by the commands about single blocks.
 
+use super::opened_capture::{self, Capture};
 use super::question::Question;
-use super::view::{self, Capture};
 use crate::exit::{Failure, Outcome};
 use analysis::Watch;
 use analysis::query::{Expression, Query};
@@ -54,7 +54,7 @@ impl BlocksArguments {
     ) -> Result<(Loaded, T), Failure> {
         let (analyzer, naming) = (self.capture.analyzer()?, self.capture.naming());
         let asked = ask(analyzer, &self.question.query(), self.filter.as_ref(), naming);
-        let (loaded, found) = asked.map_err(view::failure)?;
+        let (loaded, found) = asked.map_err(opened_capture::failure)?;
         Ok((self.capture.told(loaded), found))
     }
 
@@ -65,7 +65,7 @@ impl BlocksArguments {
 
     /// Writes the result.
     pub(super) fn print(&self, write: impl FnOnce(&mut dyn Write, Form<'_>) -> Result<(), Error>) -> Outcome {
-        view::print(|out, style| match self.json {
+        opened_capture::print(|out, style| match self.json {
             true => write(out, Form::Json),
             false => write(out, Form::Text(self.limit.unwrap_or(LIMIT).max(1), style)),
         })

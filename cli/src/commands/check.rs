@@ -1,8 +1,8 @@
 //! `check`: whether a capture keeps to rules, for build servers.
 
+use super::opened_capture::{self, Capture};
 use super::rules;
 use super::suppression::SuppressionArguments;
-use super::view::{self, Capture};
 use crate::exit::{self, Failure, Outcome};
 use crate::{message, values};
 use analysis::Share;
@@ -93,7 +93,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     if !matches!(arguments.format, Format::Text) {
         report.warnings.iter().for_each(|warning| message::warning(warning));
     }
-    let printed = view::print(|out, style| {
+    let printed = opened_capture::print(|out, style| {
         match arguments.format {
             Format::Text => text::check(out, &report, style)?,
             Format::Json => json::check(out, &report)?,

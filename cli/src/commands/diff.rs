@@ -1,10 +1,10 @@
 //! `diff`: what changed between two moments, or from one recording to another.
 
 use super::lens::LensArguments;
+use super::opened_capture::{self, failure};
 use super::question::WhichBlocks;
 use super::report::metric;
 use super::symbols::Symbols;
-use super::view::{self, failure};
 use crate::exit::{self, Failure, Outcome};
 use crate::message;
 use crate::values::size;
@@ -102,7 +102,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
         return Err(Failure::usage(anyhow!("--fail-over is about memory: give another --by")));
     }
     let naming = arguments.symbols.naming(arguments.no_symbolize);
-    let open = |file: &PathBuf| view::analyzer(file, arguments.symbols.no_cache);
+    let open = |file: &PathBuf| opened_capture::analyzer(file, arguments.symbols.no_cache);
     let or = |when: &Option<When>, anchor: Anchor| when.clone().unwrap_or(anchor.into());
     let (old, lens) = (open(&arguments.file)?, arguments.stacks.lens());
     let default = match (&arguments.newer, &arguments.at) {
@@ -110,11 +110,11 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
         _ => Metric::Live,
     };
     let metric = arguments.by.unwrap_or(default);
-    view::needs(metric, old.tables(), old.source())?;
+    opened_capture::needs(metric, old.tables(), old.source())?;
     let compared = match &arguments.newer {
         Some(newer) => {
             let newer = open(newer)?;
-            view::needs(metric, newer.tables(), newer.source())?;
+            opened_capture::needs(metric, newer.tables(), newer.source())?;
             let part = arguments.at.clone().map_or(Part::Whole, Part::At);
             let spelling =
                 if arguments.ignore_templates { Spelling::WithoutTemplates } else { Spelling::Exact };
@@ -129,7 +129,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     if arguments.short_names {
         compared.loaded.names.leave_out_arguments();
     }
-    view::tell(compared.loaded.looked_up);
+    opened_capture::tell(compared.loaded.looked_up);
     let options = DiffOptions {
         metric,
         tree: arguments.tree || arguments.stacks.shape() == Some(Shape::Tree),
@@ -139,7 +139,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let growth = arguments
         .fail_over
         .map(|limit| Growth::of(&compared, options.metric, i64::try_from(limit).unwrap_or(i64::MAX)));
-    let printed = view::print(|out, style| {
+    let printed = opened_capture::print(|out, style| {
         match arguments.json {
             true => json::diff(out, &compared, &options)?,
             false => text::diff(out, &compared, &options, style)?,

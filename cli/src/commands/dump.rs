@@ -1,6 +1,6 @@
 //! `dump`: prints every event, one per line.
 
-use super::view::{self, Capture};
+use super::opened_capture::{self, Capture};
 use crate::exit::Outcome;
 use analysis::format::counted;
 use clap::Args;
@@ -39,11 +39,11 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let options = DumpOptions { frames: arguments.frames, short_names: arguments.capture.short_names };
     let Capture { file, .. } = &arguments.capture;
     if arguments.unwind {
-        return view::print(|out, _| unwind(file, out));
+        return opened_capture::print(|out, _| unwind(file, out));
     }
     let naming = arguments.capture.naming();
     let mut looked_up = LookedUp::default();
-    let code = view::print(|out, style| {
+    let code = opened_capture::print(|out, style| {
         looked_up = match arguments.json {
             is_json if arguments.samples => report::dump_samples(file, naming, out, options, is_json)?,
             true => report::dump_json(file, naming, out, options)?,
@@ -51,7 +51,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
         };
         Ok(())
     })?;
-    view::tell(looked_up);
+    opened_capture::tell(looked_up);
     Ok(code)
 }
 

@@ -4,10 +4,10 @@ mod target;
 mod unused;
 
 use super::lens::LensArguments;
+use super::opened_capture::{self, Capture};
 use super::question::Question;
 use super::redact;
 use super::report::metric;
-use super::view::{self, Capture};
 use crate::exit::{Failure, Outcome};
 use crate::output::{self, Packing};
 use crate::{graphviz, message};
@@ -104,11 +104,11 @@ fn document(arguments: &Arguments, format: Format) -> Outcome {
     let loaded = arguments.capture.seen(&query, &arguments.stacks.lens())?;
     let usual = if let Part::At(_) = query.part { Metric::Live } else { Metric::default() };
     let metric = arguments.by.unwrap_or(usual);
-    view::needs(metric, &loaded.tables, &loaded.source)?;
+    opened_capture::needs(metric, &loaded.tables, &loaded.source)?;
     let options = ExportOptions { format, metric, min: arguments.min, limit: arguments.limit };
     let events = Recorded::new(&arguments.capture.file);
     let Some((output, packing)) = output else {
-        return view::print(|out, _| export::export(out, &loaded, &events, &options));
+        return opened_capture::print(|out, _| export::export(out, &loaded, &events, &options));
     };
     // That format is gzipped whatever its name.
     let packing = packing.filter(|_| format != Format::Pprof);
@@ -131,8 +131,8 @@ fn copy(arguments: &Arguments) -> Outcome {
     let redaction = arguments.redact.then(|| redact::redaction(&arguments.hide));
     let Capture { file, .. } = &arguments.capture;
     let (sink, copied) = export::copy(file, arguments.capture.naming(), output::create(output)?, redaction)
-        .map_err(view::failure)?;
-    view::tell(copied.looked_up);
+        .map_err(opened_capture::failure)?;
+    opened_capture::tell(copied.looked_up);
     if arguments.redact {
         message::plain(&format!(
             "Left out {}, changed {}. Check the copy before you share it: sysprof-memprof info {}",
@@ -162,7 +162,7 @@ fn database(arguments: &Arguments) -> Outcome {
 #[cfg(feature = "sql")]
 fn not_written(error: export::sql::Error) -> Failure {
     match error {
-        export::sql::Error::View(error) => view::failure(error),
+        export::sql::Error::View(error) => opened_capture::failure(error),
         error => Failure::from(error),
     }
 }

@@ -1,7 +1,7 @@
 //! `failed`: calls that were to return memory and returned none.
 
+use super::opened_capture::{self, Capture};
 use super::question::WhichPart;
-use super::view::{self, Capture};
 use crate::exit::Outcome;
 use analysis::query::Query;
 use clap::Args;
@@ -32,7 +32,7 @@ pub(crate) struct Arguments {
 /// Prints them.
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let loaded = arguments.capture.ask(&Query { part: arguments.when.part(), ..Query::default() })?;
-    view::print(|out, style| {
+    opened_capture::print(|out, style| {
         match arguments.json {
             true => json::failed(out, &loaded)?,
             false => text::failed(out, &loaded, arguments.limit.unwrap_or(LIMIT).max(1), style)?,

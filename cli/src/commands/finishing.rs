@@ -1,7 +1,7 @@
 //! Finishes a recording while its program goes on and has the terminal.
 
+use super::opened_capture;
 use super::supervise::{STANDSTILL, tell_what_is_kept};
-use super::view;
 use crate::exit::NOT_RECORDED;
 use crate::message;
 use anyhow::Context;
@@ -33,7 +33,7 @@ impl Finishing {
             let finished = session.stop(search, Vec::new());
             tell_what_is_kept(&finished);
             match &finished {
-                Ok(finished) if tells => view::after_recording(finished, quiet),
+                Ok(finished) if tells => opened_capture::after_recording(finished, quiet),
                 // Reported at once: the program may run on for days.
                 Err(error) => message::warning(&format!("the recording has failed: {error}")),
                 Ok(_) => {}

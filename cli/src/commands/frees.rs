@@ -1,7 +1,7 @@
 //! `frees`: who frees whose blocks.
 
 use super::blocks::{BlocksArguments, Form};
-use super::view;
+use super::opened_capture;
 use crate::exit::{Failure, Outcome};
 use analysis::Metric;
 use analysis::lifetimes::{Frees, Order, Side};
@@ -55,7 +55,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
         frees if by_threads => frees.by_threads(),
         frees => frees,
     })?;
-    view::needs(Metric::Frees, &loaded.tables, &loaded.source)?;
+    opened_capture::needs(Metric::Frees, &loaded.tables, &loaded.source)?;
     if let Some(heap) = loaded.heap_name() {
         return Err(Failure::usage(anyhow!(
             "where blocks of {heap} are freed is not recorded: leave --heap out, for the allocator's blocks"

@@ -1,6 +1,6 @@
 //! `run --check`: checks rules after the target has ended.
 
-use super::{rules, view};
+use super::{opened_capture, rules};
 use crate::exit::{self, Failure, Outcome};
 use crate::log::debug;
 use crate::message;
@@ -50,7 +50,7 @@ impl Gate {
             let removed = fs::remove_file(&finished.path);
             debug!("all rules hold, removing {}: {removed:?}", finished.path.display());
         } else {
-            view::after_recording(finished, quiet);
+            opened_capture::after_recording(finished, quiet);
         }
         if !quiet || outcome != 0 {
             let stderr = io::stderr();

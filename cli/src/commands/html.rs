@@ -1,7 +1,7 @@
 //! `html`: a page that shows everything, in any browser.
 
 use super::baseline::{TwoCaptures, compared};
-use super::view::{self, Capture};
+use super::opened_capture::{self, Capture};
 use crate::exit::{Failure, Outcome};
 use crate::graphviz::{self, MOST_OF_DRAWING, Undrawn};
 use crate::log::debug;
@@ -91,7 +91,8 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let packing = if is_stdout { None } else { output::check_document(&path, arguments.force)? };
     baseline.iter().try_for_each(|baseline| baseline.check(capture.no_cache()))?;
     debug!("reading {}", file.display());
-    let (loaded, history, map) = web::open_with_history(file, capture.naming()).map_err(view::failure)?;
+    let (loaded, history, map) =
+        web::open_with_history(file, capture.naming()).map_err(opened_capture::failure)?;
     let (loaded, changes) = compared(baseline.as_ref(), loaded, capture.naming())?;
     let loaded = capture.told(loaded);
     let drawing = Some(drawing(&loaded, &history)?);
@@ -99,7 +100,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let scans = scans(capture, file, &loaded)?;
     let write = |out: &mut dyn Write| web::page(out, &loaded, &history, map, changes, &scans, &options);
     if is_stdout {
-        return view::print(|out, _| Ok(write(out)?));
+        return opened_capture::print(|out, _| Ok(write(out)?));
     }
     output::write(&path, packing, |out| {
         write(out).with_context(|| format!("cannot write {}", path.display()))
@@ -111,11 +112,11 @@ fn scans(capture: &Capture, file: &Path, loaded: &Loaded) -> Result<HeldScans, F
     if loaded.tables.scans.is_empty() {
         return Ok(HeldScans::default());
     }
-    let mut analyzer = view::analyzer(file, capture.no_cache())?;
+    let mut analyzer = opened_capture::analyzer(file, capture.no_cache())?;
     let mut scans = HeldScans::choose(&analyzer.tables().scans);
     let places = scans.places().to_vec();
     let add = |scanned: &Scanned| Ok(scans.add(loaded, scanned)?);
-    analyzer.each_scan(&places, &capture.naming(), add).map_err(view::failure)?;
+    analyzer.each_scan(&places, &capture.naming(), add).map_err(opened_capture::failure)?;
     Ok(scans)
 }
 

@@ -1,6 +1,6 @@
 //! `import`: converts a recording of heaptrack into a capture.
 
-use super::view;
+use super::opened_capture;
 use crate::exit::{Failure, Outcome};
 use crate::{message, output};
 use analysis::format::counted;
@@ -56,7 +56,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
         output.display(),
         counted(imported.events, "event")
     ));
-    view::summarize(&output)?;
+    opened_capture::summarize(&output)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -1,7 +1,7 @@
 //! `info`: describes a capture.
 
+use super::opened_capture::{self, Capture};
 use super::question::WhichPart;
-use super::view::{self, Capture};
 use crate::exit::Outcome;
 use analysis::query::Query;
 use clap::Args;
@@ -25,7 +25,7 @@ pub(crate) struct Arguments {
 /// Prints it.
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let loaded = arguments.capture.ask(&Query { part: arguments.when.part(), ..Query::default() })?;
-    view::print(|out, style| {
+    opened_capture::print(|out, style| {
         match arguments.json {
             true => json::info(out, &loaded)?,
             false => text::info(out, &loaded, arguments.limit, style)?,

@@ -1,6 +1,6 @@
 //! `invalid-frees`: frees of addresses that were not live blocks.
 
-use super::view::{self, Capture};
+use super::opened_capture::{self, Capture};
 use crate::exit::Outcome;
 use clap::Args;
 use report::{json, text};
@@ -30,9 +30,9 @@ pub(crate) struct Arguments {
 /// Prints them.
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let (analyzer, naming) = (arguments.capture.analyzer()?, arguments.capture.naming());
-    let (loaded, rows, more) = analyzer.invalid_frees(MOST, naming).map_err(view::failure)?;
+    let (loaded, rows, more) = analyzer.invalid_frees(MOST, naming).map_err(opened_capture::failure)?;
     let loaded = arguments.capture.told(loaded);
-    view::print(|out, style| {
+    opened_capture::print(|out, style| {
         if arguments.json {
             json::invalid_frees(out, &loaded, (&rows, more))?;
         } else {

@@ -1,9 +1,9 @@
 //! `leaks`: what was still allocated at the end.
 
 use super::lens::LensArguments;
+use super::opened_capture::{self, Capture};
 use super::question::Question;
 use super::suppression::SuppressionArguments;
-use super::view::{self, Capture};
 use crate::exit::Outcome;
 use clap::Args;
 use report::{json, text};
@@ -51,7 +51,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
         true => capture.unreachable(&lens, &suppressions)?,
         false => capture.leaks(&arguments.question.query(), &lens, &suppressions)?,
     };
-    view::print(|out, style| {
+    opened_capture::print(|out, style| {
         match arguments.json {
             true => json::leaks(out, &loaded, arguments.limit.unwrap_or(usize::MAX))?,
             false => text::leaks(out, &loaded, arguments.limit.unwrap_or(LIMIT), style)?,

@@ -1,9 +1,9 @@
 //! `lines`: the cost of each source line.
 
 use super::lens::LensArguments;
+use super::opened_capture::{self, Capture};
 use super::question::Question;
 use super::report::metric;
-use super::view::{self, Capture};
 use crate::exit::Outcome;
 use analysis::query::{Part, Pattern};
 use analysis::{Metric, Share, lines, lines_of};
@@ -51,13 +51,13 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     // Leaves out stacks without the function, so that shares are of the function's total.
     lens.focus.extend(arguments.of.clone());
     let loaded = arguments.capture.seen(&query, &lens)?;
-    view::needs(metric, &loaded.tables, &loaded.source)?;
+    opened_capture::needs(metric, &loaded.tables, &loaded.source)?;
     let Loaded { profile, tables, names, .. } = &loaded;
     let rows = match &arguments.of {
         Some(function) => lines_of(profile, tables, names, |label| function.names(names.label(label))),
         None => lines(profile, tables, names),
     };
-    view::print(|out, style| {
+    opened_capture::print(|out, style| {
         match arguments.json {
             true => json::lines(out, &loaded, rows, &options)?,
             false => text::lines(out, &loaded, rows, &options, style)?,

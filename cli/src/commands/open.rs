@@ -1,6 +1,6 @@
 //! A file without a command: a capture is shown, a program recorded. The file's contents decide, never its name.
 
-use super::interactive;
+use super::view;
 use crate::exit::Failure;
 use anyhow::anyhow;
 use capture::Sniff;
@@ -19,7 +19,7 @@ pub(crate) fn command_line(words: Vec<OsString>) -> Result<Vec<OsString>, Failur
     };
     let (command, file) = match capture::sniff(&start) {
         // Captures of other versions go to a command as well: the reader explains what is wrong.
-        Sniff::Capture(_) if words.len() == 1 && interactive::is_possible() => ("view", path),
+        Sniff::Capture(_) if words.len() == 1 && view::is_possible() => ("view", path),
         Sniff::Capture(_) | Sniff::NewerCapture(_) | Sniff::ByteSwapped => ("report", path),
         // A bare name that is a file here must not be looked up in PATH.
         Sniff::Elf | Sniff::Script if path.components().count() == 1 => ("run", Path::new(".").join(path)),

@@ -1,6 +1,6 @@
 //! `pages`: whose blocks keep which pages of memory.
 
-use super::view::{self, Capture};
+use super::opened_capture::{self, Capture};
 use crate::exit::{Failure, Outcome};
 use analysis::lifetimes::{PAGE, Pages};
 use analysis::query::{Anchor, Filter, Part, Query, Selected, When};
@@ -62,7 +62,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
             Error::Aggregated { file, .. } => Failure::usage(anyhow!(
                 "{file} is aggregated, so the addresses of blocks are unknown: record without --aggregate and --sample"
             )),
-            error => view::failure(error),
+            error => opened_capture::failure(error),
         })?;
     let loaded = arguments.capture.told(loaded);
     if loaded.profile.sampling.is_some() {
@@ -72,7 +72,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
         )));
     }
     let table = watch.finish();
-    view::print(|out, style| {
+    opened_capture::print(|out, style| {
         match (arguments.tree, arguments.json) {
             (true, _) => text::pages_tree(out, &loaded, &table, (table.pages / 100).max(PAGE as i64), style)?,
             (_, true) => json::pages(out, &loaded, &table)?,

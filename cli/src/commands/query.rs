@@ -1,6 +1,6 @@
 //! `query`: SQL queries on a capture.
 
-use super::view::{self, Capture};
+use super::opened_capture::{self, Capture};
 use crate::exit::{Failure, Outcome};
 use clap::Args;
 use engine::Recorded;
@@ -43,7 +43,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let loaded = capture.open()?;
     let events = Recorded::new(&capture.file);
     let mut wrong = None;
-    let code = view::print(|out, _| match sql::query(out, &loaded, &events, statement, form) {
+    let code = opened_capture::print(|out, _| match sql::query(out, &loaded, &events, statement, form) {
         Err(sql::Error::View(error)) => Err(error),
         Err(error) => {
             wrong = Some(error);

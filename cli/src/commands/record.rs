@@ -1,7 +1,7 @@
 //! `record`: records programs that are started by hand with the agent preloaded.
 
 use super::recording::{Kind, Recording, failure_of};
-use super::{supervise, view};
+use super::{opened_capture, supervise};
 use crate::exit::{FAILED, Failure, Outcome};
 use crate::log::debug;
 use crate::progress::Progress;
@@ -131,6 +131,6 @@ pub(crate) fn execute(arguments: Arguments) -> Outcome {
     .context("cannot wait for signals")?;
     let finished = supervise::finish(session, signals, Vec::new(), 0, arguments.recording.quiet)
         .map_err(|error| Failure::new(FAILED, error))?;
-    view::after_recording(&finished, arguments.recording.quiet);
+    opened_capture::after_recording(&finished, arguments.recording.quiet);
     Ok(ExitCode::SUCCESS)
 }

@@ -1,8 +1,8 @@
 //! `report`: who allocates, and who holds the memory.
 
 use super::lens::LensArguments;
+use super::opened_capture::{self, Capture};
 use super::question::Question;
-use super::view::{self, Capture};
 use crate::exit::Outcome;
 use analysis::query::Part;
 use analysis::{Metric, Share};
@@ -101,8 +101,8 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let options = ReportOptions { metric, shape, min: arguments.min, limit: arguments.limit };
     let lens = Lens { counts_library: shape == Shape::Functions, ..arguments.stacks.lens() };
     let loaded = arguments.capture.seen(&query, &lens)?;
-    view::needs(metric, &loaded.tables, &loaded.source)?;
-    view::print(|out, style| {
+    opened_capture::needs(metric, &loaded.tables, &loaded.source)?;
+    opened_capture::print(|out, style| {
         match arguments.json {
             true if arguments.allocator => json::allocator(out, &loaded)?,
             false if arguments.allocator => text::allocator(out, &loaded, arguments.limit, style)?,

@@ -1,6 +1,6 @@
 //! `retained`: which block keeps which alive, as of a scan.
 
-use super::view::{self, Capture};
+use super::opened_capture::{self, Capture};
 use crate::exit::Outcome;
 use analysis::query::Selected;
 use clap::Args;
@@ -55,9 +55,9 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
         (None, Some(process)) => WhichScan::Of(process.clone()),
         (None, None) => WhichScan::Last,
     };
-    let found = capture.analyzer()?.graph(&which, capture.naming()).map_err(view::failure)?;
+    let found = capture.analyzer()?.graph(&which, capture.naming()).map_err(opened_capture::failure)?;
     let (loaded, scanned) = (capture.told(found.0), found.1);
-    view::print(|out, style| {
+    opened_capture::print(|out, style| {
         if *json {
             json::retained(out, &loaded, &scanned)?;
         } else if *tree {

@@ -14,9 +14,9 @@
 
 use super::finishing::Finishing;
 use super::gate::Gate;
+use super::opened_capture;
 use super::recording::{Kind, Recording};
 use super::supervise::{self, Supervised};
-use super::view;
 use crate::agent::{self, Available};
 use crate::exit::{self, Failure, Outcome};
 use crate::log::debug;
@@ -205,7 +205,7 @@ fn conclude(finished: Result<Finished, Error>, gate: Option<&Gate>, code: u8, qu
     match (finished, gate) {
         (Ok(finished), Some(gate)) => gate.pass(&finished, code, quiet),
         (Ok(finished), None) => {
-            view::after_recording(&finished, quiet);
+            opened_capture::after_recording(&finished, quiet);
             Ok(ExitCode::from(code))
         }
         (Err(error), _) if code == 0 => Err(Failure::new(exit::NOT_RECORDED, error)),

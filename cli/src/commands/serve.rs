@@ -10,8 +10,8 @@ mod site;
 
 use super::attach::capture_of;
 use super::baseline::TwoCaptures;
+use super::opened_capture::{self, Capture};
 use super::process_selector::{ProcessSelector, process_selector};
-use super::view::{self, Capture};
 use crate::exit::{Failure, Outcome};
 use crate::message;
 use anyhow::Context;
@@ -66,7 +66,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let pid = process_of(shown)?;
     let file = pid.map_or_else(|| Ok(shown.to_owned()), recording_of)?;
     // A file that is not a capture is reported before anything listens.
-    view::analyzer(&file, capture.no_cache())?;
+    opened_capture::analyzer(&file, capture.no_cache())?;
     baseline.iter().try_for_each(|baseline| baseline.check(capture.no_cache()))?;
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, arguments.port))
         .with_context(|| format!("cannot listen on port {}: choose another one with --port", arguments.port))

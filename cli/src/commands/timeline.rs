@@ -1,7 +1,7 @@
 //! `timeline`: the heap over time.
 
+use super::opened_capture::{self, Capture, failure};
 use super::question::WhichRange;
-use super::view::{self, Capture, failure};
 use crate::exit::Outcome;
 use crate::terminal;
 use clap::Args;
@@ -41,7 +41,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let mut analyzer = arguments.capture.analyzer()?;
     let (timeline, profile) = analyzer.timeline(&arguments.range.part(), steps).map_err(failure)?;
     let loaded = analyzer.show(profile, engine::Naming::Stored);
-    view::print(|out, style| {
+    opened_capture::print(|out, style| {
         match arguments.json {
             true => json::timeline(out, &loaded, &timeline)?,
             false => text::timeline(out, &loaded, &timeline, style)?,

@@ -10,7 +10,7 @@ mod pace;
 mod screen;
 mod subject;
 
-use super::interactive;
+use super::opened_capture;
 use super::process_selector::{ProcessSelector, process_selector};
 use super::recording::Recording;
 use super::supervise;
@@ -146,8 +146,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     // Shells make background jobs ignore ^C; here it is the way to end.
     let signals = Signals::catch(&[Signal::Interrupt]).context("cannot receive signals")?;
     let mut subject = Subject::open(arguments, &signals)?;
-    let shows =
-        !arguments.batch && !arguments.json && arguments.count.is_none() && interactive::is_possible();
+    let shows = !arguments.batch && !arguments.json && arguments.count.is_none() && view::is_possible();
     let printed = match shows {
         true => screen::show(arguments, &mut subject, &signals),
         false => reports(arguments, &mut subject, &signals),
@@ -190,7 +189,7 @@ fn reports(arguments: &Arguments, subject: &mut Subject, signals: &Signals) -> R
 }
 
 fn report(arguments: &Arguments, reading: &Reading) -> Result<(), Failure> {
-    let printed = view::print(|out, style| {
+    let printed = opened_capture::print(|out, style| {
         match arguments.json {
             true => json::top(out, reading)?,
             false => text::top(out, reading, style)?,

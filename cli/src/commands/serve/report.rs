@@ -2,7 +2,7 @@
 
 use super::question::ScanQuestion;
 use crate::commands::baseline::{BaselineFile, compared};
-use crate::commands::view;
+use crate::commands::opened_capture;
 use crate::exit::Failure;
 use analysis::History;
 use anyhow::anyhow;
@@ -97,10 +97,10 @@ impl Report {
         let known = match &mut self.known {
             Some(known) => known,
             unknown => {
-                let open = || view::analyzer(&self.file, self.no_cache);
+                let open = || opened_capture::analyzer(&self.file, self.no_cache);
                 let mut analyzer = open()?.until(gone.clone());
-                let (profile, history) = analyzer.history().map_err(view::failure)?;
-                let map = analyzer.map_at_peak(&profile, web::MOST_CELLS).map_err(view::failure)?;
+                let (profile, history) = analyzer.history().map_err(opened_capture::failure)?;
+                let map = analyzer.map_at_peak(&profile, web::MOST_CELLS).map_err(opened_capture::failure)?;
                 let whole = analyzer.show(profile, self.naming.clone());
                 let (whole, changes) = compared(self.baseline.as_ref(), whole, self.naming.clone())?;
                 let packer = Packer::new(&whole, &history, map, changes, &self.options)?;
@@ -111,7 +111,7 @@ impl Report {
         let fine = match range {
             Some(Range { from, to }) => {
                 known.analyzer.give_up_when(gone.clone());
-                known.analyzer.history_within(&known.history, from, to).map_err(view::failure)?
+                known.analyzer.history_within(&known.history, from, to).map_err(opened_capture::failure)?
             }
             None => None,
         };
@@ -181,7 +181,7 @@ impl Report {
             found = web::scan(whole, scanned, &Pace::while_wanted(&is_wanted))?.map(Arc::new);
             Ok(())
         };
-        analyzer.each_scan(&[place], &self.naming, take).map_err(view::failure)?;
+        analyzer.each_scan(&[place], &self.naming, take).map_err(opened_capture::failure)?;
         if scans.len() >= MOST_SCANS {
             scans.clear();
         }

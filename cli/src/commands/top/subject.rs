@@ -6,7 +6,7 @@ use super::super::attaching::{Attaching, take_back};
 use super::super::process_selector::{ProcessSelector, Recorded};
 use super::super::recording::Kind;
 use super::super::symbols::in_silence;
-use super::super::{supervise, view};
+use super::super::{opened_capture, supervise};
 use super::Arguments;
 use crate::exit::{FAILED, Failure};
 use crate::log::debug;
@@ -228,7 +228,7 @@ impl Subject {
         let finished = supervise::finish(*session, signals, Vec::new(), 0, quiet)
             .map_err(|error| Failure::new(FAILED, error))?;
         take_back(std::mem::take(injected));
-        view::after_recording(&finished, quiet);
+        opened_capture::after_recording(&finished, quiet);
         Ok(())
     }
 }
