@@ -13,9 +13,9 @@
 //! With `--duration` the capture may be finished while the target goes on; see [`super::finishing`].
 
 use super::finishing::Finishing;
-use super::gate::Gate;
 use super::opened_capture;
 use super::recording::{Kind, Recording};
+use super::rules_check::RulesCheck;
 use super::supervise::{self, Supervised};
 use crate::agent::{self, Available};
 use crate::exit::{self, Failure, Outcome};
@@ -114,11 +114,14 @@ impl Arguments {
             )));
         }
         let naming = self.recording.naming_afterwards();
-        let gate =
-            self.check.as_deref().map(|rules| Gate::new(rules, naming, output.is_some())).transpose()?;
+        let rules_check = self
+            .check
+            .as_deref()
+            .map(|rules| RulesCheck::new(rules, naming, output.is_some()))
+            .transpose()?;
         lift_limits();
         let agent = agent::provide().map_err(Failure::usage)?;
-        Ok(Checked { target, gate, agent })
+        Ok(Checked { target, rules_check, agent })
     }
 
     /// Begins the recording of a process that waits to become the target.
@@ -146,7 +149,7 @@ impl Arguments {
 /// What has been checked.
 struct Checked {
     target: Target,
-    gate: Option<Gate>,
+    rules_check: Option<RulesCheck>,
     agent: Available,
 }
 
@@ -155,7 +158,7 @@ pub(crate) fn execute(arguments: Arguments) -> Outcome {
     let [program, ..] = arguments.command.as_slice() else {
         return Err(Failure::usage(anyhow!("there is no program to record")));
     };
-    let Checked { target, gate, agent } = arguments.check(Path::new(program))?;
+    let Checked { target, rules_check, agent } = arguments.check(Path::new(program))?;
     for remark in &target.remarks {
         message::warning(remark);
     }
@@ -192,18 +195,23 @@ pub(crate) fn execute(arguments: Arguments) -> Outcome {
         }
         Supervised::GoesOn => {
             // With rules, the result is reported once it is known how the target ended.
-            let finishing = Finishing::start(session, gate.is_none(), quiet)?;
+            let finishing = Finishing::start(session, rules_check.is_none(), quiet)?;
             let code = exit::of_target(supervise::until_gone(child, &signals, &supervision)?);
-            (code, finishing.wait(&signals, code), gate.is_none())
+            (code, finishing.wait(&signals, code), rules_check.is_none())
         }
     };
-    conclude(finished, gate.as_ref(), code, quiet || is_told)
+    conclude(finished, rules_check.as_ref(), code, quiet || is_told)
 }
 
 /// Reports the result. The exit code is the target's, unless the recording has failed or a rule is broken.
-fn conclude(finished: Result<Finished, Error>, gate: Option<&Gate>, code: u8, quiet: bool) -> Outcome {
-    match (finished, gate) {
-        (Ok(finished), Some(gate)) => gate.pass(&finished, code, quiet),
+fn conclude(
+    finished: Result<Finished, Error>,
+    rules_check: Option<&RulesCheck>,
+    code: u8,
+    quiet: bool,
+) -> Outcome {
+    match (finished, rules_check) {
+        (Ok(finished), Some(rules_check)) => rules_check.apply(&finished, code, quiet),
         (Ok(finished), None) => {
             opened_capture::after_recording(&finished, quiet);
             Ok(ExitCode::from(code))

@@ -17,7 +17,7 @@ use std::process::ExitCode;
 
 /// Rules that are checked after a recording.
 #[derive(Debug)]
-pub(super) struct Gate {
+pub(super) struct RulesCheck {
     rules: Rules,
     /// Where to find names that the capture lacks.
     naming: Naming,
@@ -25,7 +25,7 @@ pub(super) struct Gate {
     removes: bool,
 }
 
-impl Gate {
+impl RulesCheck {
     /// Reads the rules, before anything is started.
     pub(super) fn new(file: &Path, naming: Naming, has_output: bool) -> Result<Self, Failure> {
         let rules = rules::read(file)?;
@@ -35,7 +35,7 @@ impl Gate {
 
     /// Checks the capture and reports the result on standard error, since standard output is the target's. The
     /// target's failure takes precedence over a broken rule; either way the capture is kept.
-    pub(super) fn pass(&self, finished: &Finished, code: u8, quiet: bool) -> Outcome {
+    pub(super) fn apply(&self, finished: &Finished, code: u8, quiet: bool) -> Outcome {
         let report = match self.rules.check(&finished.path, self.naming.clone()) {
             Ok(report) => report,
             Err(error) if code == 0 => return Err(Failure::usage(error)),
