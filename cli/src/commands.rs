@@ -41,7 +41,6 @@ pub(crate) mod ps;
 pub(crate) mod push;
 #[cfg(feature = "sql")]
 pub(crate) mod query;
-mod question;
 pub(crate) mod reallocs;
 pub(crate) mod record;
 mod recording;
@@ -53,6 +52,7 @@ mod rules;
 mod rules_check;
 pub(crate) mod run;
 pub(crate) mod scan;
+mod selection;
 pub(crate) mod serve;
 pub(crate) mod sizes;
 pub(crate) mod snapshot;

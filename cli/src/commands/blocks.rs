@@ -1,7 +1,7 @@
 //! Shared by the commands about single blocks.
 
 use super::opened_capture::{self, Capture};
-use super::question::Question;
+use super::selection::Selection;
 use crate::exit::{Failure, Outcome};
 use analysis::Watch;
 use analysis::query::{Expression, Query};
@@ -30,7 +30,7 @@ pub(crate) struct BlocksArguments {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    question: Question,
+    selection: Selection,
 }
 
 /// How a view is written, and how much of it.
@@ -53,7 +53,7 @@ impl BlocksArguments {
         ask: impl FnOnce(Analyzer, &Query, Option<&Expression>, Naming) -> Result<(Loaded, T), Error>,
     ) -> Result<(Loaded, T), Failure> {
         let (analyzer, naming) = (self.capture.analyzer()?, self.capture.naming());
-        let asked = ask(analyzer, &self.question.query(), self.filter.as_ref(), naming);
+        let asked = ask(analyzer, &self.selection.query(), self.filter.as_ref(), naming);
         let (loaded, found) = asked.map_err(opened_capture::failure)?;
         Ok((self.capture.told(loaded), found))
     }

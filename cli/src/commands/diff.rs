@@ -2,8 +2,8 @@
 
 use super::lens::LensArguments;
 use super::opened_capture::{self, failure};
-use super::question::WhichBlocks;
 use super::report::metric;
+use super::selection::WhichBlocks;
 use super::symbols::Symbols;
 use crate::exit::{self, Failure, Outcome};
 use crate::message;

@@ -5,9 +5,9 @@ mod unused;
 
 use super::lens::LensArguments;
 use super::opened_capture::{self, Capture};
-use super::question::Question;
 use super::redact;
 use super::report::metric;
+use super::selection::Selection;
 use crate::exit::{Failure, Outcome};
 use crate::output::{self, Packing};
 use crate::{graphviz, message};
@@ -66,7 +66,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     stacks: LensArguments,
     #[command(flatten)]
-    question: Question,
+    selection: Selection,
 }
 
 impl Arguments {
@@ -100,7 +100,7 @@ fn document(arguments: &Arguments, format: Format) -> Outcome {
         let name = Packing::inner(output);
         return Err(Failure::usage(anyhow!("pprof is gzipped already. Name it {}.gz.", name.display())));
     }
-    let query = arguments.question.query();
+    let query = arguments.selection.query();
     let loaded = arguments.capture.seen(&query, &arguments.stacks.lens())?;
     let usual = if let Part::At(_) = query.part { Metric::Live } else { Metric::default() };
     let metric = arguments.by.unwrap_or(usual);
@@ -150,7 +150,7 @@ fn database(arguments: &Arguments) -> Outcome {
         return Err(Failure::usage(anyhow!("a database is a file. Give its name with --output.")));
     };
     output::check(output, arguments.force)?;
-    let loaded = arguments.capture.ask(&arguments.question.query())?;
+    let loaded = arguments.capture.ask(&arguments.selection.query())?;
     // An empty file is a valid empty database.
     let file = output::create(output)?;
     export::sql::write(file.temporary(), &loaded, &Recorded::new(&arguments.capture.file))

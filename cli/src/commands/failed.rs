@@ -1,7 +1,7 @@
 //! `failed`: calls that were to return memory and returned none.
 
 use super::opened_capture::{self, Capture};
-use super::question::WhichPart;
+use super::selection::WhichPart;
 use crate::exit::Outcome;
 use analysis::query::Query;
 use clap::Args;

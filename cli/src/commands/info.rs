@@ -1,7 +1,7 @@
 //! `info`: describes a capture.
 
 use super::opened_capture::{self, Capture};
-use super::question::WhichPart;
+use super::selection::WhichPart;
 use crate::exit::Outcome;
 use analysis::query::Query;
 use clap::Args;

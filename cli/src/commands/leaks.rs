@@ -2,7 +2,7 @@
 
 use super::lens::LensArguments;
 use super::opened_capture::{self, Capture};
-use super::question::Question;
+use super::selection::Selection;
 use super::suppression::SuppressionArguments;
 use crate::exit::Outcome;
 use clap::Args;
@@ -40,7 +40,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     suppressions: SuppressionArguments,
     #[command(flatten)]
-    question: Question,
+    selection: Selection,
 }
 
 /// Prints the leaks.
@@ -49,7 +49,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let (capture, lens) = (&arguments.capture, arguments.stacks.lens());
     let loaded = match arguments.unreachable {
         true => capture.unreachable(&lens, &suppressions)?,
-        false => capture.leaks(&arguments.question.query(), &lens, &suppressions)?,
+        false => capture.leaks(&arguments.selection.query(), &lens, &suppressions)?,
     };
     opened_capture::print(|out, style| {
         match arguments.json {

@@ -2,8 +2,8 @@
 
 use super::lens::LensArguments;
 use super::opened_capture::{self, Capture};
-use super::question::Question;
 use super::report::metric;
+use super::selection::Selection;
 use crate::exit::Outcome;
 use analysis::query::{Part, Pattern};
 use analysis::{Metric, Share, lines, lines_of};
@@ -37,12 +37,12 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     stacks: LensArguments,
     #[command(flatten)]
-    question: Question,
+    selection: Selection,
 }
 
 /// Prints it.
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
-    let query = arguments.question.query();
+    let query = arguments.selection.query();
     let default = if let Part::At(_) = query.part { Metric::Live } else { Metric::default() };
     let metric = arguments.by.unwrap_or(default);
     let options =

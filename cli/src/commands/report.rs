@@ -2,7 +2,7 @@
 
 use super::lens::LensArguments;
 use super::opened_capture::{self, Capture};
-use super::question::Question;
+use super::selection::Selection;
 use crate::exit::Outcome;
 use analysis::query::Part;
 use analysis::{Metric, Share};
@@ -84,7 +84,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     stacks: LensArguments,
     #[command(flatten)]
-    question: Question,
+    selection: Selection,
 }
 
 /// Prints the report.
@@ -95,7 +95,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
         Arguments { functions: true, .. } => Shape::Functions,
         _ => arguments.stacks.shape().unwrap_or(Shape::Stacks),
     };
-    let query = arguments.question.query();
+    let query = arguments.selection.query();
     let default = if let Part::At(_) = query.part { Metric::Live } else { Metric::default() };
     let metric = if arguments.cpu { Metric::Cpu } else { arguments.by.unwrap_or(default) };
     let options = ReportOptions { metric, shape, min: arguments.min, limit: arguments.limit };

@@ -1,7 +1,7 @@
 //! `timeline`: the heap over time.
 
 use super::opened_capture::{self, Capture, failure};
-use super::question::WhichRange;
+use super::selection::WhichRange;
 use crate::exit::Outcome;
 use crate::terminal;
 use clap::Args;

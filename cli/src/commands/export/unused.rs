@@ -9,9 +9,9 @@ use export::Format;
 
 /// Fails if there is such an option.
 pub(super) fn refuse(arguments: &Arguments) -> Result<(), Failure> {
-    let Arguments { capture, format, by, min, limit, redact, stacks, question, .. } = arguments;
+    let Arguments { capture, format, by, min, limit, redact, stacks, selection, .. } = arguments;
     let (name, is_copy) = (format.name(), *format == Target::Copy);
-    let Query { part, filter, heap } = question.query();
+    let Query { part, filter, heap } = selection.query();
     let lens = stacks.lens();
     let refusals = [
         (

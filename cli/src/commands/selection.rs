@@ -54,16 +54,16 @@ pub(super) struct WhichBlocks {
     during: Vec<String>,
 }
 
-/// A whole question.
+/// Which part, and which blocks.
 #[derive(Args, Debug)]
-pub(super) struct Question {
+pub(super) struct Selection {
     #[command(flatten)]
     when: WhichPart,
     #[command(flatten)]
     which: WhichBlocks,
 }
 
-impl Question {
+impl Selection {
     pub(super) fn query(&self) -> Query {
         self.which.query(self.when.part())
     }
