@@ -2,7 +2,7 @@
 
 mod aggregating;
 pub(crate) mod attach;
-mod attaching;
+mod attacher;
 mod baseline;
 mod blocks;
 mod cache;

@@ -1,6 +1,6 @@
 //! `attach`: records processes that run already.
 
-use super::attaching::{Attaching, take_back};
+use super::attacher::{Attacher, take_back};
 use super::parts::{Limits, Series};
 use super::process_selector::{self, ProcessSelector, process_selector};
 use super::recording::{Kind, Recording};
@@ -85,10 +85,10 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let signals = Signals::catch(&[Signal::Interrupt]).context("cannot receive signals")?;
     let quiet = arguments.recording.quiet;
     let mut series = Series::new(arguments.limits, &capture);
-    let mut attaching = Attaching::new(arguments.patience, quiet, !arguments.no_inject, &signals)
+    let mut attacher = Attacher::new(arguments.patience, quiet, !arguments.no_inject, &signals)
         .for_duration(arguments.duration);
-    attaching.prepare(&pids)?;
-    let (mut session, count) = arguments.begin(capture.clone(), &pids, &mut attaching)?;
+    attacher.prepare(&pids)?;
+    let (mut session, count) = arguments.begin(capture.clone(), &pids, &mut attacher)?;
     if !quiet {
         let limit = arguments.duration.map(|limit| format!(" for {}, or", duration(limit.as_nanos() as u64)));
         message::plain(&format!(
@@ -98,7 +98,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
             limit.unwrap_or_default()
         ));
     }
-    let end = arguments.duration.zip(attaching.began).map(|(duration, began)| began + duration);
+    let end = arguments.duration.zip(attacher.began).map(|(duration, began)| began + duration);
     loop {
         let is_over = || !session.is_recording() || end.is_some_and(|end| Instant::now() >= end);
         let is_interrupted =
@@ -109,7 +109,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
             break;
         }
         let (processes, next) = series.turn(session);
-        session = match arguments.begin(next, &processes, &mut attaching) {
+        session = match arguments.begin(next, &processes, &mut attacher) {
             Ok((session, _)) => session,
             Err(failure) => {
                 series.wait();
@@ -118,7 +118,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
             }
         };
     }
-    let injected = attaching.injected;
+    let injected = attacher.injected;
     let finished = supervise::finish(session, signals, Vec::new(), 0, quiet)
         .map_err(|error| Failure::new(FAILED, error))?;
     // Done before anything is read back, so that the processes do not have to wait for that.
@@ -134,14 +134,14 @@ impl Arguments {
         &self,
         capture: PathBuf,
         pids: &[u32],
-        attaching: &mut Attaching<'_>,
+        attacher: &mut Attacher<'_>,
     ) -> Result<(Session, usize), Failure> {
         let session = self.recording.start(Kind {
             live: Progress::new(self.recording.quiet).is_wanted(),
             hears_commands: true,
             ..Kind::of_services(capture)
         })?;
-        match attaching.all(&session, pids) {
+        match attacher.all(&session, pids) {
             Ok(count) => Ok((session, count)),
             Err(failure) => {
                 session.discard();

@@ -2,7 +2,7 @@
 
 use super::super::aggregating::in_memory;
 use super::super::attach::capture_of;
-use super::super::attaching::{Attaching, take_back};
+use super::super::attacher::{Attacher, take_back};
 use super::super::process_selector::{ProcessSelector, Recorded};
 use super::super::recording::Kind;
 use super::super::symbols::in_silence;
@@ -99,16 +99,16 @@ impl Subject {
             }
             None => Some(in_memory().context("cannot get memory for the recording")?),
         };
-        let mut attaching =
-            Attaching::new(arguments.patience, arguments.recording.quiet, !arguments.no_inject, signals);
-        attaching.prepare(&[pid])?;
+        let mut attacher =
+            Attacher::new(arguments.patience, arguments.recording.quiet, !arguments.no_inject, signals);
+        attacher.prepare(&[pid])?;
         let session = arguments.recording.start(Kind {
             passing: passing.clone(),
             is_watched: true,
             hears_commands: true,
             ..Kind::of_services(kept.map_or_else(|| PathBuf::from(IN_MEMORY), Path::to_owned))
         })?;
-        if let Err(failure) = attaching.all(&session, &[pid]) {
+        if let Err(failure) = attacher.all(&session, &[pid]) {
             session.discard();
             return Err(failure);
         }
@@ -116,7 +116,7 @@ impl Subject {
             Some(file) => Reader::from_source(file.try_clone()?),
             None => Reader::open(session.output()),
         };
-        let whose = Whose::Own { session: Some(Box::new(session)), passing, injected: attaching.injected };
+        let whose = Whose::Own { session: Some(Box::new(session)), passing, injected: attacher.injected };
         Subject::new(arguments, pid, reader.context("cannot read the recording")?, whose)
     }
 

@@ -19,7 +19,7 @@ const TURN: Duration = Duration::from_millis(100);
 
 /// Attaches to processes, and injects the agent into those that have none.
 #[derive(Debug)]
-pub(super) struct Attaching<'s> {
+pub(super) struct Attacher<'s> {
     /// How long to wait for processes that do not answer.
     patience: Duration,
     /// Prints nothing about waiting.
@@ -51,16 +51,16 @@ pub(super) fn take_back(injected: Vec<Injection>) {
     }
 }
 
-impl<'s> Attaching<'s> {
+impl<'s> Attacher<'s> {
     /// Waits for each process up to `patience`, and says so unless `quiet`.
-    pub(super) fn new(patience: Duration, quiet: bool, injects: bool, signals: &'s Signals) -> Attaching<'s> {
+    pub(super) fn new(patience: Duration, quiet: bool, injects: bool, signals: &'s Signals) -> Attacher<'s> {
         let (injected, refused) = (Vec::new(), Vec::new());
-        Attaching { patience, quiet, signals, injects, injected, refused, duration: None, began: None }
+        Attacher { patience, quiet, signals, injects, injected, refused, duration: None, began: None }
     }
 
     /// The same for a recording with a limited duration.
-    pub(super) fn for_duration(self, duration: Option<Duration>) -> Attaching<'s> {
-        Attaching { duration, ..self }
+    pub(super) fn for_duration(self, duration: Option<Duration>) -> Attacher<'s> {
+        Attacher { duration, ..self }
     }
 
     /// Injects the agent into processes that lack it. This precedes the recording, so that it does not count as
@@ -172,8 +172,8 @@ impl<'s> Attaching<'s> {
         patience: Duration,
         manner: Manner,
     ) -> Result<(), Refused> {
-        let refused = |attaching: &Self| {
-            let text = attaching.refused(pid).map(str::to_owned);
+        let refused = |attacher: &Self| {
+            let text = attacher.refused(pid).map(str::to_owned);
             text.map_or(Ok(()), |text| Err(Refused { text, may_pass: false }))
         };
         refused(self)?;
@@ -196,7 +196,7 @@ impl<'s> Attaching<'s> {
     }
 }
 
-/// True for processes into which [`Attaching`] can inject the agent.
+/// True for processes into which [`Attacher`] can inject the agent.
 fn lacks_the_agent(refusal: &Refusal) -> bool {
     matches!(refusal, Refusal::NotPreloaded { .. } | Refusal::NoDoorbell { .. })
 }
