@@ -43,7 +43,7 @@ pub(crate) mod push;
 pub(crate) mod query;
 pub(crate) mod reallocs;
 pub(crate) mod record;
-mod recording;
+mod recording_options;
 mod redact;
 pub(crate) mod report;
 pub(crate) mod resident;

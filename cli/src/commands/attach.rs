@@ -3,7 +3,7 @@
 use super::attacher::{Attacher, take_back};
 use super::parts::{Limits, Series};
 use super::process_selector::{self, ProcessSelector, process_selector};
-use super::recording::{Kind, Recording};
+use super::recording_options::{Kind, RecordingOptions};
 use super::{opened_capture, supervise};
 use crate::exit::{FAILED, Failure, Outcome};
 use crate::progress::Progress;
@@ -61,7 +61,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     no_inject: bool,
     #[command(flatten)]
-    recording: Recording,
+    recording: RecordingOptions,
     #[command(flatten)]
     limits: Limits,
 }

@@ -1,6 +1,6 @@
 //! Brings running processes into a recording.
 
-use super::recording::failure_of;
+use super::recording_options::failure_of;
 use super::supervise;
 use crate::exit::Failure;
 use crate::{agent, message};

@@ -13,7 +13,7 @@
 
 use super::parts::{self, Limits, Series};
 use super::process_selector::{self, ProcessSelector, process_selector};
-use super::recording::{Kind, Recording};
+use super::recording_options::{Kind, RecordingOptions};
 use super::snapshot::by_time;
 use super::supervise;
 use crate::exit::{self, FAILED, Failure, Outcome};
@@ -58,7 +58,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "DIR", default_value = ".")]
     folder: PathBuf,
     #[command(flatten)]
-    recording: Recording,
+    recording: RecordingOptions,
     #[command(flatten)]
     limits: Limits,
 }
@@ -147,7 +147,7 @@ fn tell(command: &str, pids: &[u32]) -> Outcome {
 struct Requests {
     folder: PathBuf,
     limits: Limits,
-    recording: Recording,
+    recording: RecordingOptions,
     /// Only ever locked for moments.
     held: Mutex<Held>,
     /// Notified when the state of a process changes.

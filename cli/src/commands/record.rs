@@ -1,6 +1,6 @@
 //! `record`: records programs that are started by hand with the agent preloaded.
 
-use super::recording::{Kind, Recording, failure_of};
+use super::recording_options::{Kind, RecordingOptions, failure_of};
 use super::{opened_capture, supervise};
 use crate::exit::{FAILED, Failure, Outcome};
 use crate::log::debug;
@@ -47,7 +47,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "TIME", value_parser = values::duration)]
     duration: Option<Duration>,
     #[command(flatten)]
-    recording: Recording,
+    recording: RecordingOptions,
 }
 
 impl Arguments {

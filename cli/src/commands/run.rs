@@ -14,7 +14,7 @@
 
 use super::finishing::Finishing;
 use super::opened_capture;
-use super::recording::{Kind, Recording};
+use super::recording_options::{Kind, RecordingOptions};
 use super::rules_check::RulesCheck;
 use super::supervise::{self, Supervised};
 use crate::agent::{self, Available};
@@ -90,7 +90,7 @@ pub(crate) struct Arguments {
     #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
     command: Vec<OsString>,
     #[command(flatten)]
-    recording: Recording,
+    recording: RecordingOptions,
 }
 
 impl Arguments {

@@ -12,7 +12,7 @@ mod subject;
 
 use super::opened_capture;
 use super::process_selector::{ProcessSelector, process_selector};
-use super::recording::Recording;
+use super::recording_options::RecordingOptions;
 use super::supervise;
 use super::view;
 use crate::exit::{Failure, Outcome};
@@ -90,7 +90,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     no_inject: bool,
     #[command(flatten)]
-    recording: Recording,
+    recording: RecordingOptions,
 }
 
 /// What rows are sorted by.

@@ -4,7 +4,7 @@ use super::super::aggregating::in_memory;
 use super::super::attach::capture_of;
 use super::super::attacher::{Attacher, take_back};
 use super::super::process_selector::{ProcessSelector, Recorded};
-use super::super::recording::Kind;
+use super::super::recording_options::Kind;
 use super::super::symbols::in_silence;
 use super::super::{opened_capture, supervise};
 use super::Arguments;

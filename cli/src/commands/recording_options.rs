@@ -26,7 +26,7 @@ const SERVICES_ON_FULL: (OnFull, Duration) = (OnFull::Drop, Duration::from_milli
 
 /// Options of every recording.
 #[derive(Args, Debug)]
-pub(crate) struct Recording {
+pub(crate) struct RecordingOptions {
     /// Capture to write; - for standard output, tcp://HOST:PORT to send it to a listener
     #[arg(help_heading = "Output", short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
@@ -213,7 +213,7 @@ impl Kind {
     }
 }
 
-impl Recording {
+impl RecordingOptions {
     /// Begins the recording. If this fails, nothing has been started. The capture gets its name with
     /// [`Session::keep`].
     pub(crate) fn start(&self, kind: Kind) -> Result<Session, Failure> {
