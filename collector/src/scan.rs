@@ -62,7 +62,7 @@ pub(crate) struct Scanned {
 
 impl Scanned {
     /// What the user is told.
-    pub(crate) fn told(&self) -> String {
+    pub(crate) fn summary(&self) -> String {
         let milliseconds = self.still.as_secs_f64() * 1e3;
         let mut text = format!(
             "scanned {} in {milliseconds:.0} ms: {} pointers",

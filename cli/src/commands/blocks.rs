@@ -55,7 +55,7 @@ impl BlocksArguments {
         let (analyzer, naming) = (self.capture.analyzer()?, self.capture.naming());
         let asked = ask(analyzer, &self.selection.query(), self.filter.as_ref(), naming);
         let (loaded, found) = asked.map_err(opened_capture::failure)?;
-        Ok((self.capture.told(loaded), found))
+        Ok((self.capture.prepared(loaded), found))
     }
 
     /// True if the output is JSON.

@@ -257,7 +257,7 @@ impl Requests {
 
     fn snapshot(&self, pid: u32, file: &Path) -> Answer {
         let taken = self.of(pid)?.snapshot(None, file).map_err(|error| error.to_string())?;
-        Ok(taken.told(&file.display().to_string()))
+        Ok(taken.message(&file.display().to_string()))
     }
 
     fn mark(&self, pid: u32, name: &str) -> Answer {

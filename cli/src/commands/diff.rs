@@ -129,7 +129,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     if arguments.short_names {
         compared.loaded.names.leave_out_arguments();
     }
-    opened_capture::tell(compared.loaded.looked_up);
+    opened_capture::note_looked_up(compared.loaded.looked_up);
     let options = DiffOptions {
         metric,
         tree: arguments.tree || arguments.stacks.shape() == Some(Shape::Tree),

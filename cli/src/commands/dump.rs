@@ -51,7 +51,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
         };
         Ok(())
     })?;
-    opened_capture::tell(looked_up);
+    opened_capture::note_looked_up(looked_up);
     Ok(code)
 }
 

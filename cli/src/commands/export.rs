@@ -132,7 +132,7 @@ fn copy(arguments: &Arguments) -> Outcome {
     let Capture { file, .. } = &arguments.capture;
     let (sink, copied) = export::copy(file, arguments.capture.naming(), output::create(output)?, redaction)
         .map_err(opened_capture::failure)?;
-    opened_capture::tell(copied.looked_up);
+    opened_capture::note_looked_up(copied.looked_up);
     if arguments.redact {
         message::plain(&format!(
             "Left out {}, changed {}. Check the copy before you share it: sysprof-memprof info {}",

@@ -94,7 +94,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let (loaded, history, map) =
         web::open_with_history(file, capture.naming()).map_err(opened_capture::failure)?;
     let (loaded, changes) = compared(baseline.as_ref(), loaded, capture.naming())?;
-    let loaded = capture.told(loaded);
+    let loaded = capture.prepared(loaded);
     let drawing = Some(drawing(&loaded, &history)?);
     let options = PageOptions { with_source: arguments.with_source, drawing, ..arguments.links.options() };
     let scans = scans(capture, file, &loaded)?;

@@ -31,7 +31,7 @@ pub(crate) struct Arguments {
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let (analyzer, naming) = (arguments.capture.analyzer()?, arguments.capture.naming());
     let (loaded, rows, more) = analyzer.invalid_frees(MOST, naming).map_err(opened_capture::failure)?;
-    let loaded = arguments.capture.told(loaded);
+    let loaded = arguments.capture.prepared(loaded);
     opened_capture::print(|out, style| {
         if arguments.json {
             json::invalid_frees(out, &loaded, (&rows, more))?;

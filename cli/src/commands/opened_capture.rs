@@ -55,7 +55,7 @@ impl Capture {
     /// The same, seen through a lens.
     pub(super) fn seen(&self, query: &Query, lens: &Lens) -> Result<Loaded, Failure> {
         let loaded = self.analyzer()?.seen(query, lens, self.naming()).map_err(failure)?;
-        Ok(self.told(loaded))
+        Ok(self.prepared(loaded))
     }
 
     /// The same, without the leaks that rules suppress.
@@ -66,13 +66,13 @@ impl Capture {
         suppressions: &Suppressions,
     ) -> Result<Loaded, Failure> {
         let loaded = self.analyzer()?.leaks(query, lens, suppressions, self.naming()).map_err(failure)?;
-        Ok(self.told(loaded))
+        Ok(self.prepared(loaded))
     }
 
     /// The blocks that scans found unreachable, in place of the leaked ones.
     pub(super) fn unreachable(&self, lens: &Lens, suppressions: &Suppressions) -> Result<Loaded, Failure> {
         let loaded = self.analyzer()?.unreachable(lens, suppressions, self.naming()).map_err(failure)?;
-        Ok(self.told(loaded))
+        Ok(self.prepared(loaded))
     }
 
     /// Opens the capture for queries.
@@ -81,8 +81,8 @@ impl Capture {
     }
 
     /// Reports which names were looked up, and shortens names if the user wants that.
-    pub(super) fn told(&self, mut loaded: Loaded) -> Loaded {
-        tell(loaded.looked_up);
+    pub(super) fn prepared(&self, mut loaded: Loaded) -> Loaded {
+        note_looked_up(loaded.looked_up);
         if self.short_names {
             loaded.names.leave_out_arguments();
         }
@@ -119,7 +119,7 @@ pub(super) fn open(file: &Path, naming: Naming) -> Result<Loaded, Failure> {
 }
 
 /// Reports which names do not come from the capture, or could not be found.
-pub(super) fn tell(LookedUp { unresolved, named, unneeded }: LookedUp) {
+pub(super) fn note_looked_up(LookedUp { unresolved, named, unneeded }: LookedUp) {
     if named > 0 {
         let names = counted(named, "name");
         let others = if unneeded > 0 { format!("; {unneeded} others are not shown") } else { String::new() };

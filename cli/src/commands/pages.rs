@@ -64,7 +64,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
             )),
             error => opened_capture::failure(error),
         })?;
-    let loaded = arguments.capture.told(loaded);
+    let loaded = arguments.capture.prepared(loaded);
     if loaded.profile.sampling.is_some() {
         let file = arguments.capture.file.display();
         return Err(Failure::usage(anyhow!(

@@ -56,7 +56,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
         (None, None) => WhichScan::Last,
     };
     let found = capture.analyzer()?.graph(&which, capture.naming()).map_err(opened_capture::failure)?;
-    let (loaded, scanned) = (capture.told(found.0), found.1);
+    let (loaded, scanned) = (capture.prepared(found.0), found.1);
     opened_capture::print(|out, style| {
         if *json {
             json::retained(out, &loaded, &scanned)?;

@@ -49,7 +49,7 @@ pub(crate) fn take(requests: &Requests) {
         return;
     }
     match requests.snapshot(None, &file) {
-        Ok(taken) => message::note(&taken.told(&file.display().to_string())),
+        Ok(taken) => message::note(&taken.message(&file.display().to_string())),
         Err(error) => message::warning(&error.to_string()),
     }
 }

@@ -73,14 +73,14 @@ pub(crate) struct Unwritten {
     pid: u32,
     /// Number of pointers found.
     pub(crate) pointers: u64,
-    told: String,
+    summary: String,
     answer: mpsc::Receiver<bool>,
 }
 
 impl Unwritten {
     /// `answer` delivers whether the writer knows the process, and closes when the writer ends.
-    pub(crate) fn new(pid: u32, pointers: u64, told: String, answer: mpsc::Receiver<bool>) -> Unwritten {
-        Unwritten { pid, pointers, told, answer }
+    pub(crate) fn new(pid: u32, pointers: u64, summary: String, answer: mpsc::Receiver<bool>) -> Unwritten {
+        Unwritten { pid, pointers, summary, answer }
     }
 
     /// Waits until the scan is written.
@@ -99,7 +99,7 @@ impl Unwritten {
 
     fn answer_of(&self, is_known: Option<bool>) -> Answer {
         match is_known {
-            Some(true) => Ok(self.told.clone()),
+            Some(true) => Ok(self.summary.clone()),
             Some(false) => {
                 Err(format!("process {} has recorded nothing yet that could be scanned", self.pid))
             }
@@ -201,9 +201,9 @@ impl Requests {
 
     fn write(&self, scanned: Scanned, at_end: Option<Place>) -> Result<Unwritten, String> {
         let (done, answer) = mpsc::channel();
-        let (pid, pointers, told) = (scanned.pid, scanned.found.count(), scanned.told());
+        let (pid, pointers, summary) = (scanned.pid, scanned.found.count(), scanned.summary());
         match self.tasks.send(Task::Scan(Box::new(scanned), at_end, done)) {
-            true => Ok(Unwritten::new(pid, pointers, told, answer)),
+            true => Ok(Unwritten::new(pid, pointers, summary, answer)),
             false => Err(OVER.to_string()),
         }
     }
@@ -231,7 +231,7 @@ impl Requests {
                 .display()
                 .to_string()),
             ["snapshot", pid, output] => match self.snapshot(pid.parse().ok(), Path::new(output)) {
-                Ok(taken) => Ok(taken.told(output)),
+                Ok(taken) => Ok(taken.message(output)),
                 Err(error) => Err(error.to_string()),
             },
             ["mark", pid, name] => match self.mark(pid.parse().ok(), name) {

@@ -70,7 +70,7 @@ impl Sampler {
             Box::new(Sampled { cpu: CpuSummary { refused, ..CpuSummary::default() }, ..Sampled::default() })
         };
         let mut events = Events::open(options, clock.is_tsc());
-        let sampled = told(&mut events, options);
+        let sampled = summary_of(&mut events, options);
         if events.channels.is_empty() {
             return Err(Box::new(sampled));
         }
@@ -98,7 +98,7 @@ impl Sampler {
 }
 
 /// The summary of a recording whose events have just been opened or refused.
-fn told(events: &mut Events, options: CpuOptions) -> Sampled {
+fn summary_of(events: &mut Events, options: CpuOptions) -> Sampled {
     let mut sampled = Sampled::default();
     match events.work.take() {
         None => {}

@@ -102,7 +102,7 @@ impl Stream {
                 self.marks.push_back(Mark { at, time });
                 next_mark = at + STRIDE;
             }
-            let told = told_time(&self.words, at, shape, time);
+            let told = time_of(&self.words, at, shape, time);
             let before = time;
             time = told.clamp(time, now);
             if time != told {
@@ -148,7 +148,7 @@ impl Stream {
         if at < self.checked
             && let Some(Ok(shape)) = self.words.get(at).map(|first| shape(*first))
         {
-            return (MergeKey::new(told_time(&self.words, at, shape, before), Rank::of(shape)), shape.words);
+            return (MergeKey::new(time_of(&self.words, at, shape, before), Rank::of(shape)), shape.words);
         }
         (MergeKey::LAST, 0)
     }
@@ -204,7 +204,7 @@ impl Stream {
 
 /// The time a record claims, given the time before it.
 #[inline(always)]
-fn told_time(words: &[u64], at: usize, shape: Shape, before: u64) -> u64 {
+fn time_of(words: &[u64], at: usize, shape: Shape, before: u64) -> u64 {
     let absolute = match shape.opcode {
         Some(Opcode::Time) => words.get(at + 1),
         Some(Opcode::Owner) => words.get(at + 2),
@@ -250,7 +250,7 @@ mod tests {
         let (mut at, mut time, mut times) = (0, moved.time, Vec::new());
         while let Some(first) = moved.words.get(at) {
             let shape = shape(*first).unwrap();
-            time = told_time(moved.words, at, shape, time);
+            time = time_of(moved.words, at, shape, time);
             at += shape.words;
             times.push(time);
         }

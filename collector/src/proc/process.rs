@@ -126,7 +126,7 @@ impl Threads {
             return name;
         }
         if self.looked.is_none_or(|looked| looked.elapsed() >= PACE) {
-            self.here = threads_told(pid);
+            self.here = threads_by_own_id(pid);
             self.looked = Some(Instant::now());
         }
         self.known(pid, tid).unwrap_or_default()
@@ -141,7 +141,7 @@ impl Threads {
 }
 
 /// Ids in our namespace of a process's threads, by their ids in their own.
-fn threads_told(pid: u32) -> FxHashMap<u32, u32> {
+fn threads_by_own_id(pid: u32) -> FxHashMap<u32, u32> {
     let tasks = Process::new(pid.cast_signed()).and_then(|process| process.tasks());
     let tasks = tasks.into_iter().flatten().filter_map(Result::ok);
     let told = |task: procfs::process::Task| {

@@ -15,11 +15,11 @@ fn results_are_told_in_a_line() {
         found: Found::default(),
         classes: Vec::new(),
     };
-    assert_eq!(scanned.told(), "scanned 61.5 MiB in 48 ms: 0 pointers");
+    assert_eq!(scanned.summary(), "scanned 61.5 MiB in 48 ms: 0 pointers");
     scanned.unread = 1 << 20;
     scanned.found.lost = 1_234_567;
     let told = "scanned 61.5 MiB in 48 ms: 0 pointers; 1.0 MiB could not be read; 1,234,567 more had no room";
-    assert_eq!(scanned.told(), told);
+    assert_eq!(scanned.summary(), told);
     assert_eq!([0, 999, 1000, 3_021_544].map(grouped), ["0", "999", "1,000", "3,021,544"]);
 }
 

@@ -177,7 +177,7 @@ impl Pipeline {
             known.reallocs.follow(live, (image, slot), thread, &record);
         }
         match record {
-            Record::Named(named) => return self.told((image, slot, thread), named, &Name::of(words)),
+            Record::Named(named) => return self.take_name((image, slot, thread), named, &Name::of(words)),
             Record::End => {
                 known.leave(ring);
                 return self.left(thread);

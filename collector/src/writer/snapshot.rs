@@ -28,7 +28,7 @@ pub enum Taken {
 
 impl Taken {
     /// The message for the user, who asked for it in this file.
-    pub fn told(&self, file: &str) -> String {
+    pub fn message(&self, file: &str) -> String {
         match self {
             Taken::Capture => format!("wrote {file}"),
             Taken::Mark(name) => {

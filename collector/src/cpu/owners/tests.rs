@@ -99,14 +99,14 @@ impl Played {
     }
 
     /// What the tables say about tasks.
-    fn finish(self) -> (Vec<Option<Told>>, usize) {
-        told(&self.tables())
+    fn finish(self) -> (Vec<Option<TaskText>>, usize) {
+        tasks_of(&self.tables())
     }
 }
 
 /// For each task its process's pid and name, whether the process has ended, and its parent's name; and the number of
 /// processes.
-fn told(tables: &Tables) -> (Vec<Option<Told>>, usize) {
+fn tasks_of(tables: &Tables) -> (Vec<Option<TaskText>>, usize) {
     let name = |id: ProcessId| tables.processes[id.index()].name.clone();
     let told = |task: &capture::Task| {
         let process = &tables.processes[task.process?.index()];
@@ -116,7 +116,7 @@ fn told(tables: &Tables) -> (Vec<Option<Told>>, usize) {
 }
 
 /// What a capture says about a task's process.
-type Told = (u32, String, bool, Option<String>);
+type TaskText = (u32, String, bool, Option<String>);
 
 /// Check that however many short processes there are, sampled or not, only the living ones are kept; that those which
 /// started them are still recorded as their parents; and that each task has its process.
@@ -185,7 +185,7 @@ fn agents_processes_are_known_until_they_are_decided() {
     assert_eq!(played.sample_writer.images(), 0);
     assert_eq!(played.sample_writer.without_agent(), [("static".to_owned(), 1)].into());
     let tables = played.tables();
-    let (tasks, processes) = told(&tables);
+    let (tasks, processes) = tasks_of(&tables);
     assert_eq!(tables.threads[thread.index()].name, "worker");
     let make = (7, "make".to_owned(), true, None);
     assert_eq!(tasks, [Some(make), Some((8, "static".to_owned(), true, Some("make".to_owned())))]);

@@ -18,7 +18,7 @@ pub(crate) struct MarkRequest {
 
 impl Pipeline {
     /// Takes in a name reported by a thread.
-    pub(crate) fn told(
+    pub(crate) fn take_name(
         &mut self,
         (image, slot, thread): (ImageId, u32, ThreadId),
         named: Named,
