@@ -19,7 +19,7 @@ unsafe fn limit(pid: c_int, resource: c_uint, new: *const Limit, old: *mut Limit
     if unsafe { real::prlimit(0, AS, core::ptr::null(), &raw mut before) } != Some(0) {
         return -1;
     }
-    let told = address_space::told(before);
+    let told = address_space::as_program_sees(before);
     if !new.is_null() {
         // SAFETY: the caller passes a limit.
         let asked = unsafe { new.read() };

@@ -73,7 +73,7 @@ impl Limit {
             return self;
         }
         let larger = |limit: u64, bytes| if limit == INFINITY { limit } else { limit.saturating_add(bytes) };
-        let bound = if self.maximum > told(before).maximum { INFINITY } else { before.maximum };
+        let bound = if self.maximum > as_program_sees(before).maximum { INFINITY } else { before.maximum };
         Limit {
             current: larger(self.current, bytes).min(bound),
             maximum: larger(self.maximum, bytes.saturating_add(GROWTH)).min(bound),
@@ -101,7 +101,7 @@ pub(crate) fn is_shared() -> bool {
 }
 
 /// What the program is told when `set` is the kernel's limit.
-pub(crate) fn told(set: Limit) -> Limit {
+pub(crate) fn as_program_sees(set: Limit) -> Limit {
     if set == SET.load() { ASKED.load() } else { set }
 }
 

@@ -15,14 +15,14 @@ const READY: u32 = 2;
 
 const WORDS: usize = MAX_NAME.div_ceil(8);
 
-/// One pool. Once it is ready, no word changes except `told`.
+/// One pool. Once it is ready, no word changes except `reported`.
 #[derive(Debug)]
 struct Pool {
     state: AtomicU32,
     /// Length of the name in bytes.
     length: AtomicU32,
     /// The process epoch in which the name was last reported.
-    told: AtomicU32,
+    reported: AtomicU32,
     name: [AtomicU64; WORDS],
 }
 
@@ -31,7 +31,7 @@ impl Pool {
         Self {
             state: AtomicU32::new(FREE),
             length: AtomicU32::new(0),
-            told: AtomicU32::new(0),
+            reported: AtomicU32::new(0),
             name: [const { AtomicU64::new(0) }; WORDS],
         }
     }
@@ -88,16 +88,16 @@ pub(crate) fn number(name: &[u8]) -> u32 {
 /// Makes sure that the pool's name was reported; false when there is no such pool, or no room to report it.
 // Cost: two loads and a compare once it was reported.
 #[inline(always)]
-pub(crate) fn is_told(hook: &mut HookGuard, pool: u32) -> bool {
+pub(crate) fn is_reported(hook: &mut HookGuard, pool: u32) -> bool {
     let Some(place) = (pool as usize).checked_sub(1).and_then(|index| POOLS.get(index)) else { return false };
-    // Acquire pairs with the Release store in `tell`: the record of the name was published, with an earlier time,
+    // Acquire pairs with the Release store in `report`: the record of the name was published, with an earlier time,
     // before anything that this thread reports about the pool.
-    place.told.load(Ordering::Acquire) == process::epoch() || tell(hook, place, pool)
+    place.reported.load(Ordering::Acquire) == process::epoch() || report(hook, place, pool)
 }
 
 #[cold]
 #[inline(never)]
-fn tell(hook: &mut HookGuard, pool: &Pool, number: u32) -> bool {
+fn report(hook: &mut HookGuard, pool: &Pool, number: u32) -> bool {
     // Acquire: as in `Pool::has`.
     if pool.state.load(Ordering::Acquire) != READY {
         return false;
@@ -107,12 +107,12 @@ fn tell(hook: &mut HookGuard, pool: &Pool, number: u32) -> bool {
         to.copy_from_slice(&word.load(Ordering::Relaxed).to_le_bytes());
     }
     let name = bytes.get(..pool.length.load(Ordering::Relaxed) as usize).unwrap_or(&[]);
-    let is_told = hook.state().tell(Named::Pool(number), name);
-    if is_told {
-        // Release pairs with the Acquire load in `is_told`.
-        pool.told.store(process::epoch(), Ordering::Release);
+    let is_reported = hook.state().tell(Named::Pool(number), name);
+    if is_reported {
+        // Release pairs with the Acquire load in `is_reported`.
+        pool.reported.store(process::epoch(), Ordering::Release);
     }
-    is_told
+    is_reported
 }
 
 #[cfg(test)]

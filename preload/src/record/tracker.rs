@@ -454,7 +454,7 @@ pub(crate) fn report_ends(pool: u32, address: usize) {
 
 fn report(pool: u32, tell: impl FnOnce(&mut ThreadState)) {
     let Some(mut hook) = HookGuard::enter(Call::Report, Caller::here()) else { return };
-    if pools::is_told(&mut hook, pool) {
+    if pools::is_reported(&mut hook, pool) {
         tell(hook.state());
     } else {
         process::lose(Loss::NoPool, 1);
