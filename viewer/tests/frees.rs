@@ -268,7 +268,7 @@ fn pairs(made: &Made, query: &Query, side: Side, freed_by: Option<&str>) -> (Loa
 }
 
 /// Each row and what is below it in words: who, how many blocks, and how many of them another thread freed.
-fn told(loaded: &Loaded, rows: &[FreesRow]) -> Vec<String> {
+fn texts_of(loaded: &Loaded, rows: &[FreesRow]) -> Vec<String> {
     let name = |endpoint: Endpoint| match endpoint.stack().filter(|stack| *stack != NodeId::ROOT) {
         Some(stack) => {
             let frame = loaded.tables.nodes[stack.index()].frame;
@@ -308,7 +308,7 @@ fn allocations_lead_to_frees_and_back() {
         "allocated x_new: 1 50 0",
         "  freed release: 1 50 0",
     ];
-    assert_eq!(told(&loaded, &rows), expected);
+    assert_eq!(texts_of(&loaded, &rows), expected);
     let blocks: i64 = rows.iter().map(|row| row.sum.blocks.blocks).sum();
     assert_eq!(blocks, loaded.profile.total.allocated.blocks);
     let (loaded, rows) = pairs(&made, &Query::default(), Side::Frees, None);
@@ -321,7 +321,7 @@ fn allocations_lead_to_frees_and_back() {
         "resized grow: 1 7 0",
         "  allocated make: 1 7 0",
     ];
-    assert_eq!(told(&loaded, &rows), expected);
+    assert_eq!(texts_of(&loaded, &rows), expected);
 }
 
 /// Check that a choice is of both sides: of who allocated, of who freed, and of the time in which both happened.
@@ -330,7 +330,7 @@ fn pairs_can_be_chosen_by_both_sides() {
     let made = traced();
     let chosen = |query: &Query, freed_by| {
         let (loaded, rows) = pairs(&made, query, Side::Allocations, freed_by);
-        told(&loaded, &rows)
+        texts_of(&loaded, &rows)
     };
     let of_clear = ["allocated make: 1 100 0", "  freed clear: 1 100 0"];
     assert_eq!(chosen(&Query::default(), Some("clear")), of_clear);

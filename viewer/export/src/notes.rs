@@ -50,7 +50,7 @@ impl NoteKind {
 }
 
 /// What the tables tell, in order of time: marks, and how processes ended.
-pub(super) fn told(loaded: &Loaded) -> Vec<Note> {
+pub(super) fn notes_of(loaded: &Loaded) -> Vec<Note> {
     let tables = &loaded.tables;
     let mut notes = Vec::new();
     let instants = tables.marks.iter().filter(|mark| mark.kind == MarkKind::Instant);

@@ -31,7 +31,7 @@ use crate::base::hash::Seed;
 use calls::Allocation;
 use capture::{Action, Ended, Event, ProcessId, Sampling, Tables, ThreadId};
 use realloc::Copying;
-use totals::Told;
+use totals::Reported;
 
 /// Tells whether a block counts.
 type BlockTest<'a> = dyn Fn(&Birth) -> bool + 'a;
@@ -74,7 +74,7 @@ pub struct Load<'a, W: Watch = ()> {
     now: u64,
     stray_events: u64,
     last_time: u64,
-    told: Told,
+    reported: Reported,
     /// How much of the event that is being counted has happened.
     stage: Stage,
     /// A moving `realloc` is counted up to its copy only.
@@ -120,7 +120,7 @@ impl<'a, W: Watch> Load<'a, W> {
             now: 0,
             stray_events: 0,
             last_time: 0,
-            told: Told::new(tables),
+            reported: Reported::new(tables),
             stage: Stage::Over,
             stops_at_copy: false,
             copying: None,
@@ -158,7 +158,7 @@ impl<'a, W: Watch> Load<'a, W> {
         match event.action {
             Action::ProcessStart { process, fork } => self.start(process, fork),
             Action::ProcessEnd { process } => self.end(process, Ended::Unknown),
-            Action::Sum { .. } | Action::Figure { .. } | Action::Snapshot => self.count_told(event),
+            Action::Sum { .. } | Action::Figure { .. } | Action::Snapshot => self.count_reported(event),
             _ => match self.running(event.thread) {
                 Some(process) => self.thread_event(process, event),
                 None => self.stray_events += 1,
@@ -182,7 +182,7 @@ impl<'a, W: Watch> Load<'a, W> {
             own_pages: self.own_pages_peak,
             pools: self.pools.profiles(),
             failures,
-            snapshots: self.told.snapshots(),
+            snapshots: self.reported.snapshots(),
             events: self.events - self.skipped,
             stray_events: self.stray_events,
             last_time: self.last_time,

@@ -85,7 +85,7 @@ impl Peak {
     }
 
     /// Sets the moment of the peak as reported by a capture, which reports the rows' shares as well.
-    pub(crate) fn told(&mut self, at: Instant) {
+    pub(crate) fn set_reported(&mut self, at: Instant) {
         self.top = Moment { held: self.top.held, at };
     }
 

@@ -1,7 +1,7 @@
 //! Markers: what programs marked, when processes began and ended, and what the recording lacks.
 
 use super::tracks::{Tracks, at};
-use crate::notes::{Happenings, Note, NoteKind, told};
+use crate::notes::{Happenings, Note, NoteKind, notes_of};
 use analysis::Instant;
 use analysis::format::counted;
 use capture::Event;
@@ -63,7 +63,7 @@ pub(super) fn add(tracks: &mut Tracks<'_>, loaded: &Loaded, happened: Happened) 
         };
         (kind, tracks.profile.add_category(kind.name(), color))
     });
-    for note in told(loaded).into_iter().chain(happened.finish(loaded)) {
+    for note in notes_of(loaded).into_iter().chain(happened.finish(loaded)) {
         let Some(process) = note.process else { continue };
         let thread = note.thread.and_then(|thread| loaded.tables.threads.get(thread.index()));
         let track = match thread {

@@ -85,11 +85,11 @@ impl Work {
 
     /// The CPU time to report for a sample at this time, in whole microseconds, since the profile has no smaller
     /// unit.
-    pub(super) fn told(&mut self, time: u64, worked: u64) -> CpuDelta {
+    pub(super) fn delta(&mut self, time: u64, worked: u64) -> CpuDelta {
         let all = self.owed.saturating_add(worked);
-        let told = all.min(time.saturating_sub(self.last)) / 1000 * 1000;
-        (self.last, self.owed) = (self.reached(time), all - told);
-        CpuDelta::from_nanos(told)
+        let reported = all.min(time.saturating_sub(self.last)) / 1000 * 1000;
+        (self.last, self.owed) = (self.reached(time), all - reported);
+        CpuDelta::from_nanos(reported)
     }
 }
 
@@ -144,7 +144,7 @@ mod tests {
     fn work_fits_into_its_time() {
         let mut work = Work::since(0);
         let told = [(1_000_000, 1_000_000), (1_400_500, 1_000_000), (1_400_500, 500), (9_000_000, 1_000_000)]
-            .map(|(time, worked)| work.told(time, worked));
+            .map(|(time, worked)| work.delta(time, worked));
         assert_eq!(told, [1000, 400, 0, 1600].map(CpuDelta::from_micros));
         assert_eq!((work.last, work.owed), (9_000_000, 500));
     }

@@ -179,7 +179,7 @@ impl<'a> Tracks<'a> {
         // A late sample is placed after those that are already there.
         let time = work.reached(time);
         *until = time.max(*until);
-        self.profile.add_sample(*handle, at(time), stack, work.told(time, worked), samples);
+        self.profile.add_sample(*handle, at(time), stack, work.delta(time, worked), samples);
     }
 
     /// Adds samples without weight where threads with samples begin and end, since the profiler shows only what is
@@ -190,7 +190,7 @@ impl<'a> Tracks<'a> {
             if *since < first {
                 self.profile.add_sample(*handle, at(*since), None, CpuDelta::ZERO, 0);
             }
-            self.profile.add_sample(*handle, at(*until), None, work.told(*until, 0), 0);
+            self.profile.add_sample(*handle, at(*until), None, work.delta(*until, 0), 0);
         }
         self.profile
     }

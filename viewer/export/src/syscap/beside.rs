@@ -6,7 +6,7 @@ use super::frames::{Frames, START};
 use super::pid_of;
 use super::stacks::Stacks;
 use crate::events::counted_samples;
-use crate::notes::{Note, told};
+use crate::notes::{Note, notes_of};
 use crate::readings::Readings;
 use capture::{ProcessId, Sample};
 use engine::{Error, Events, Loaded};
@@ -40,7 +40,7 @@ impl<'a> Beside<'a> {
             loaded,
             samples: samples.peekable(),
             readings: Readings::new(&loaded.counters),
-            notes: told(loaded).into_iter().peekable(),
+            notes: notes_of(loaded).into_iter().peekable(),
             stacks: Stacks::new(loaded),
             counters: Counters::define(loaded, frames),
             next: None,

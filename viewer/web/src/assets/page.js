@@ -60,8 +60,8 @@ export class Page extends Named {
     this.listeners = [];
     /** The address as it was last written, when that was, and the timer of the next time. */
     this.address = location.hash;
-    this.told = -Infinity;
-    this.telling = 0;
+    this.writtenAt = -Infinity;
+    this.writeTimer = 0;
     /** Aborted when another page replaces this one. */
     this.left = new AbortController();
     this.seek(this.state.query);
@@ -74,7 +74,7 @@ export class Page extends Named {
 
   /** Another page replaces this one. */
   leave() {
-    if (this.telling) this.write();
+    if (this.writeTimer) this.write();
     this.left.abort();
     this.listeners = [];
   }
@@ -97,22 +97,22 @@ export class Page extends Named {
       this.frame = 0;
       if (this.left.signal.aborted) return;
       this.listeners.forEach((listener) => listener());
-      this.tell();
+      this.writeSoon();
     });
   }
 
   /** Writes the view into the address, now or as soon as that may be done again. */
-  tell() {
-    if (this.telling) return;
-    const wait = this.told + BETWEEN - performance.now();
-    if (wait > 0) this.telling = setTimeout(() => this.write(), wait);
+  writeSoon() {
+    if (this.writeTimer) return;
+    const wait = this.writtenAt + BETWEEN - performance.now();
+    if (wait > 0) this.writeTimer = setTimeout(() => this.write(), wait);
     else this.write();
   }
 
   write() {
-    clearTimeout(this.telling);
-    this.telling = 0;
-    this.told = performance.now();
+    clearTimeout(this.writeTimer);
+    this.writeTimer = 0;
+    this.writtenAt = performance.now();
     // Once something else was written there, another page is about to replace this one.
     if (location.hash !== this.address) return;
     try {

@@ -82,6 +82,6 @@ impl<W: Watch> Load<'_, W> {
         let pages = std::mem::take(&mut state.pages).held.cast_signed();
         self.own_pages = self.own_pages.wrapping_sub(pages);
         lineage::let_go(&mut self.processes, process);
-        self.end_told(process, ended);
+        self.end_reported(process, ended);
     }
 }

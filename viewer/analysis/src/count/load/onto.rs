@@ -29,12 +29,12 @@ impl Load<'_> {
             now,
             stray_events,
             last_time,
-            mut told,
+            mut reported,
             stage,
             stops_at_copy,
             copying,
         } = self;
-        told.onto(tables);
+        reported.onto(tables);
         sites.grow(tables.nodes.len());
         let seed = sites.seed();
         let new = tables.processes.iter().skip(processes.len());
@@ -60,7 +60,7 @@ impl Load<'_> {
             now,
             stray_events,
             last_time,
-            told,
+            reported,
             stage,
             stops_at_copy,
             copying,

@@ -31,7 +31,7 @@ impl<W: Watch> Load<'_, W> {
     pub fn begin_range(&mut self) {
         self.skipped = self.events;
         self.stray_events = 0;
-        self.told.begin_range(self.sites.rows());
+        self.reported.begin_range(self.sites.rows());
         self.sites.restart();
         self.hold_peak();
         self.pools.rest();

@@ -22,7 +22,7 @@ use std::collections::{BTreeMap, HashMap};
 
 /// What a pass over an aggregated capture keeps beside its rows.
 #[derive(Debug, Default)]
-pub(super) struct Told {
+pub(super) struct Reported {
     /// None in a capture of single events.
     snapshots: Option<Snapshots>,
     /// The end of the last snapshot.
@@ -38,7 +38,7 @@ pub(super) struct Told {
     moved: Vec<ProcessId>,
 }
 
-impl Told {
+impl Reported {
     pub(super) fn new(tables: &Tables) -> Self {
         let snapshots = tables.metadata.aggregate().map(|_| Snapshots::default());
         Self { snapshots, ..Self::default() }
@@ -82,9 +82,9 @@ fn split(amount: Amount, there: Amount) -> (Amount, Amount) {
 
 impl<W: Watch> Load<'_, W> {
     /// Counts an event of an aggregated capture.
-    pub(super) fn count_told(&mut self, event: &Event) {
+    pub(super) fn count_reported(&mut self, event: &Event) {
         let row = self.tables.threads.get(event.thread.index());
-        let (Some(row), Some(_)) = (row, self.told.snapshots) else {
+        let (Some(row), Some(_)) = (row, self.reported.snapshots) else {
             self.stray_events += 1;
             return;
         };
@@ -113,7 +113,7 @@ impl<W: Watch> Load<'_, W> {
         match kind {
             SumKind::Allocated => {
                 if self.sites.get(site).cost.allocated.is_zero() {
-                    self.told.rows.entry(process).or_default().push(site);
+                    self.reported.rows.entry(process).or_default().push(site);
                 }
                 self.sites.count(site, Part::Allocated, exact(amount));
                 self.shift(process, site, amount);
@@ -122,7 +122,8 @@ impl<W: Watch> Load<'_, W> {
             SumKind::Freed | SumKind::Displaced => {
                 let is_freed = kind == SumKind::Freed;
                 let node = self.sites.get(site).node;
-                let before = self.told.before.get(&(process, node)).copied().filter(|before| *before != site);
+                let before =
+                    self.reported.before.get(&(process, node)).copied().filter(|before| *before != site);
                 let (own, rest) = match before {
                     Some(_) => split(amount, self.sites.get(site).held),
                     None => (amount, Amount::ZERO),
@@ -140,8 +141,8 @@ impl<W: Watch> Load<'_, W> {
                 self.sites.count(site, Part::Temporary, exact(amount));
                 moved.temporary = amount;
             }
-            SumKind::Uncertain => drop(self.told.uncertain.insert(site, amount)),
-            SumKind::Peak if !self.told.is_range => self.sites.get_mut(site).cost.peak = amount,
+            SumKind::Uncertain => drop(self.reported.uncertain.insert(site, amount)),
+            SumKind::Peak if !self.reported.is_range => self.sites.get_mut(site).cost.peak = amount,
             SumKind::Peak | SumKind::Failed | SumKind::Invalid | SumKind::Unknown => {}
         }
         if W::LOOKS && moved != Moved::default() {
@@ -153,16 +154,16 @@ impl<W: Watch> Load<'_, W> {
     /// Changes what a row and its process hold without updating the peak, which is unknown between snapshots.
     fn shift(&mut self, process: ProcessId, site: SiteId, by: Amount) {
         self.processes[process.index()].held += by;
-        if self.told.is_range && self.told.moved.last() != Some(&process) {
-            self.told.moved.push(process);
+        if self.reported.is_range && self.reported.moved.last() != Some(&process) {
+            self.reported.moved.push(process);
         }
         self.peak.shift(&mut self.sites, site, exact(by));
     }
 
     fn figure(&mut self, process: ProcessId, kind: FigureKind, value: u64) {
-        let position = self.told.last.position;
+        let position = self.reported.last.position;
         let state = &mut self.processes[process.index()];
-        let (signed, is_range) = (value.cast_signed(), self.told.is_range);
+        let (signed, is_range) = (value.cast_signed(), self.reported.is_range);
         let add = |count: &mut u64| *count = count.wrapping_add(value);
         let call = |sum: &mut Amount| sum.blocks = sum.blocks.wrapping_add(signed);
         let bytes = |sum: &mut Amount| sum.bytes = sum.bytes.wrapping_add(signed);
@@ -171,7 +172,7 @@ impl<W: Watch> Load<'_, W> {
             FigureKind::PeakBlocks if !is_range => state.top.held.blocks = signed,
             FigureKind::PeakBytes if !is_range => state.top.held.bytes = signed,
             FigureKind::PeakTime if !is_range => state.top.at = Instant::after(position, value),
-            FigureKind::WholePeakTime if !is_range => self.peak.told(Instant::after(position, value)),
+            FigureKind::WholePeakTime if !is_range => self.peak.set_reported(Instant::after(position, value)),
             FigureKind::PagesPeakBytes if !is_range => self.own_pages_peak.bytes = signed,
             FigureKind::PagesPeakTime if !is_range => self.own_pages_peak.time = value,
             FigureKind::PagesBytes => self.own_pages = signed,
@@ -204,13 +205,13 @@ impl<W: Watch> Load<'_, W> {
 
     fn snapshot(&mut self) {
         let at = self.instant();
-        self.told.last = at;
-        if let Some(snapshots) = &mut self.told.snapshots {
+        self.reported.last = at;
+        if let Some(snapshots) = &mut self.reported.snapshots {
             snapshots.add(at.time);
         }
-        if self.told.is_range {
+        if self.reported.is_range {
             self.peak.look(at);
-            for process in self.told.moved.drain(..) {
+            for process in self.reported.moved.drain(..) {
                 let state = &mut self.processes[process.index()];
                 state.top.raise(state.held, at);
             }
@@ -218,13 +219,13 @@ impl<W: Watch> Load<'_, W> {
     }
 
     /// Whatever rows of a process still hold when it ends is left.
-    pub(super) fn end_told(&mut self, process: ProcessId, ended: Ended) {
-        for site in self.told.rows.remove(&process).unwrap_or_default() {
+    pub(super) fn end_reported(&mut self, process: ProcessId, ended: Ended) {
+        for site in self.reported.rows.remove(&process).unwrap_or_default() {
             let held = self.sites.get(site).held;
             if held.is_zero() {
                 continue;
             }
-            let uncertain = self.told.uncertain.get(&site).copied().unwrap_or_default();
+            let uncertain = self.reported.uncertain.get(&site).copied().unwrap_or_default();
             let (uncertain, _) = split(uncertain, held);
             match ended {
                 Ended::Exec => self.sites.count(site, Part::AtExec, exact(held)),

@@ -40,7 +40,7 @@ fn end(time: u64) -> Event {
     Event { time, thread: MAIN, action: Action::ProcessEnd { process: ProcessId(0) } }
 }
 
-fn told(tables: &Tables, events: &[Event]) -> (Profile, History) {
+fn counted(tables: &Tables, events: &[Event]) -> (Profile, History) {
     let mut load = Load::watched(tables, Recorder::new(tables));
     events.iter().for_each(|event| load.event(event));
     let (profile, recorder) = load.finish_watched();
@@ -100,7 +100,7 @@ fn check(profile: &Profile, history: &History) {
 fn heap_is_seen_before_its_end() {
     let tables = tables(2, Some(Ended::Exited(0)));
     let events = [alloc(5_000, 16, 100, 1), alloc(9_000, 32, 50, 2), free(12_000, OTHER, 32), end(20_000)];
-    let (profile, history) = told(&tables, &events);
+    let (profile, history) = counted(&tables, &events);
     check(&profile, &history);
     let before = history.slices.iter().position(|slice| slice.before_end).expect("a boundary");
     assert_eq!(history.slices[before].live, Amount { blocks: 1, bytes: 100 });
@@ -129,7 +129,7 @@ fn frees_are_told_by_slice() {
         free(95_000, 48, 3),
         end(100_000),
     ];
-    let (profile, history) = told(&tables, &events);
+    let (profile, history) = counted(&tables, &events);
     check(&profile, &history);
     let upto = |time: u64| {
         let slices = history.slices.iter().take_while(|slice| slice.end.time <= time).count();
@@ -152,7 +152,7 @@ fn a_range_of_samples_begins_with_what_is_held() {
     let mut tables = tables(1, None);
     tables.metadata.sample_interval = 4096;
     let events: Vec<Event> = (1..=10_000).map(|time| alloc(time * 1_000_000, time * 16, 100, 1)).collect();
-    let (_, whole) = told(&tables, &events);
+    let (_, whole) = counted(&tables, &events);
     let (from, to) = (3_000_000_000, 3_500_000_000);
     let history = within(&tables, &events, &whole, from, to).expect("the whole is coarse");
     let live = |history: &History, time: u64| {
@@ -176,7 +176,7 @@ fn a_range_alone_is_cut() {
     let tables = tables(1, None);
     let events: Vec<Event> = (1..=10_000).map(|time| alloc(time * 1_000_000, time * 16, 1, 1)).collect();
     let (from, to) = (3_000_000_000, 3_500_000_000);
-    let (profile, whole) = told(&tables, &events);
+    let (profile, whole) = counted(&tables, &events);
     let history = within(&tables, &events, &whole, from, to).expect("the whole is coarse");
     check(&profile, &history);
     let ends: Vec<u64> = history.slices.iter().map(|slice| slice.end.time).collect();
@@ -194,7 +194,7 @@ fn a_range_alone_is_cut() {
 fn empty_ranges_have_a_history() {
     let tables = tables(1, Some(Ended::Exited(0)));
     let events = [alloc(5_000, 16, 100, 1), alloc(900_000_000, 32, 50, 1), end(900_000_100)];
-    let (profile, whole) = told(&tables, &events);
+    let (profile, whole) = counted(&tables, &events);
     for (from, to) in
         [(6_000, 7_000), (0, 1), (900_000_000, 900_000_000), (u64::MAX - 1, u64::MAX), (0, u64::MAX)]
     {
@@ -208,7 +208,7 @@ fn empty_ranges_have_a_history() {
 #[test]
 fn running_heap_stays() {
     let tables = tables(1, None);
-    let (profile, history) = told(&tables, &[alloc(1, 16, 100, 1)]);
+    let (profile, history) = counted(&tables, &[alloc(1, 16, 100, 1)]);
     check(&profile, &history);
     assert_eq!(history.slices.last().map(|slice| slice.live.bytes), Some(100));
     assert_eq!(history.spectrum.sizes[7].left, Amount { blocks: 1, bytes: 100 });
@@ -221,11 +221,11 @@ fn slices_are_bounded() {
     let tables = tables(1, None);
     let busy = (0..100_000_u64).map(|step| alloc(step * 1_000_000, 16 * (step + 1), 8, 1));
     let mut events: Vec<Event> = busy.collect();
-    let (profile, history) = told(&tables, &events);
+    let (profile, history) = counted(&tables, &events);
     check(&profile, &history);
     assert!((200..600).contains(&history.slices.len()), "{}", history.slices.len());
     events.push(alloc(u64::MAX, 8, 8, 1));
-    let (profile, history) = told(&tables, &events);
+    let (profile, history) = counted(&tables, &events);
     check(&profile, &history);
     assert!((2..600).contains(&history.slices.len()), "{}", history.slices.len());
 }
@@ -248,7 +248,7 @@ fn last_ends_have_boundaries() {
         let end = Action::ProcessEnd { process: ProcessId::from_index(process) };
         events.push(Event { time: time + 1, thread: ThreadId::from_index(process), action: end });
     }
-    let (profile, history) = told(&tables, &events);
+    let (profile, history) = counted(&tables, &events);
     check(&profile, &history);
     assert!(history.slices.len() < 600, "{}", history.slices.len());
     let last = history.slices.iter().rev().find(|slice| slice.before_end).expect("a boundary");
@@ -278,7 +278,7 @@ proptest! {
         if ends {
             events.push(end(time));
         }
-        let (profile, history) = told(&tables, &events);
+        let (profile, history) = counted(&tables, &events);
         check(&profile, &history);
         let last = events.iter().map(|event| event.time).max().unwrap_or(0);
         let time = |part: u64| (u128::from(last) * u128::from(part) / 100) as u64;
