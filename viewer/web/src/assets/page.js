@@ -14,13 +14,13 @@ import { inverted, joined, rowsByNode, totals } from "./tree.js";
 const LEAST = 0.001;
 
 /** Number of cached results, so that going back and forth costs nothing. */
-const KEPT = 40;
+const MOST_CACHED = 40;
 
 /** Milliseconds between two changes of the address: Chromium ignores more than 200 of them in ten seconds. */
 const BETWEEN = 100;
 
 /** Caches the most recently used results. */
-class Kept {
+class Cache {
   constructor() {
     this.results = new Map();
   }
@@ -30,7 +30,7 @@ class Kept {
     // The most recently used result is last, and is evicted last.
     this.results.delete(key);
     this.results.set(key, result);
-    if (this.results.size > KEPT) this.results.delete(this.results.keys().next().value);
+    if (this.results.size > MOST_CACHED) this.results.delete(this.results.keys().next().value);
     return result;
   }
 }
@@ -53,7 +53,7 @@ export class Page extends Named {
     if (!this.metrics.includes(this.state.metric)) this.state.metric = this.first.metric;
     if (!data.regions.includes(this.state.mark)) this.state.mark = this.first.mark;
     this.selection = null;
-    this.kept = new Kept();
+    this.cache = new Cache();
     this.curvesBy = new Map();
     /** Whether selections can be shown without delay. */
     this.isPrepared = false;
@@ -177,8 +177,8 @@ export class Page extends Named {
   rowsBy(metric, unit) {
     const { a, b, mark, against } = this.state;
     const measure = { metric, unit, a, b, mark, against };
-    const held = (boundary) => this.kept.of(`held ${unit} ${boundary}`, () => heldAt(this.data, boundary, unit));
-    return this.kept.of(`rows ${this.measureKey(measure)}`, () => measureRows(this.data, measure, held));
+    const held = (boundary) => this.cache.of(`held ${unit} ${boundary}`, () => heldAt(this.data, boundary, unit));
+    return this.cache.of(`rows ${this.measureKey(measure)}`, () => measureRows(this.data, measure, held));
   }
 
   /** What was allocated in all regions of a mark; none if rows do not have that. */
@@ -197,7 +197,7 @@ export class Page extends Named {
 
   /** The top-down tree with the totals of its nodes and, as `own`, what they have themselves. */
   topDownShown() {
-    return this.kept.of(`tree ${this.measureKey()}`, () => {
+    return this.cache.of(`tree ${this.measureKey()}`, () => {
       const { value, width, signed } = this.measured();
       const own = joined(this.tree, byNode(this.data, value));
       const ownWidth = width === value ? own : joined(this.tree, byNode(this.data, width));
@@ -212,7 +212,7 @@ export class Page extends Named {
   }
 
   invertedShown() {
-    return this.kept.of(`inverted ${this.measureKey()}`, () => {
+    return this.cache.of(`inverted ${this.measureKey()}`, () => {
       const { own, ownWidth, width, signed } = this.topDownShown();
       const made = inverted(this.tree, { value: own, width: ownWidth }, Math.max(width[0] * LEAST, 1));
       // Here the function that a stack begins with allocated all of it.
@@ -225,13 +225,13 @@ export class Page extends Named {
   otherTotals(unit) {
     if (this.state.inverted) return null;
     const { metric } = this.state;
-    return this.kept.of(`other ${unit} ${this.measureKey()}`, () => totals(this.tree, joined(this.tree, byNode(this.data, this.rowsBy(metric, unit).value))));
+    return this.cache.of(`other ${unit} ${this.measureKey()}`, () => totals(this.tree, joined(this.tree, byNode(this.data, this.rowsBy(metric, unit).value))));
   }
 
   /** What nodes of the top-down tree had in the older capture. */
   beforeByNode() {
     const { metric, unit } = this.state;
-    return this.kept.of(`before ${metric} ${unit}`, () => totals(this.tree, joined(this.tree, byNode(this.data, this.before(metric, unit)))));
+    return this.cache.of(`before ${metric} ${unit}`, () => totals(this.tree, joined(this.tree, byNode(this.data, this.before(metric, unit)))));
   }
 
   /** What a node has of the measure, for people; `shown` is the tree that contains it. */
@@ -250,7 +250,7 @@ export class Page extends Named {
 
   /** The totals of the page's own nodes. */
   fineTotals() {
-    return this.kept.of(`fine ${this.measureKey()}`, () => {
+    return this.cache.of(`fine ${this.measureKey()}`, () => {
       const sums = byNode(this.data, this.measured().value);
       for (let node = sums.length - 1; node > 0; node--) sums[this.data.parent[node]] += sums[node];
       return sums;
@@ -323,7 +323,7 @@ export class Page extends Named {
   /** How much matches in the tree that is shown. */
   matched() {
     const { inverted: isInverted, query } = this.state;
-    return this.kept.of(`matched ${isInverted} ${this.measureKey()} ${query}`, () => this.sumOfMatches(this.shown()));
+    return this.cache.of(`matched ${isInverted} ${this.measureKey()} ${query}`, () => this.sumOfMatches(this.shown()));
   }
 
   sumOfMatches({ tree, width }) {
