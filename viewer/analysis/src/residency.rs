@@ -172,7 +172,7 @@ impl<'t, F: FnMut() -> Option<Fault>, C: Choice> Residency<'t, F, C> {
 
 impl<F: FnMut() -> Option<Fault>, C: Choice> Watch for Residency<'_, F, C> {
     /// Whether the block is shown with its stack.
-    type Kept = bool;
+    type Attached = bool;
 
     fn born(&mut self, birth: &Birth, _: Option<&Life<bool>>) -> bool {
         self.advance(birth.at.time);

@@ -217,7 +217,7 @@ impl<'a, 'o> Writer<'a, 'o> {
 
 impl Watch for Writer<'_, '_> {
     /// The number of its allocation.
-    type Kept = u64;
+    type Attached = u64;
 
     fn born(&mut self, birth: &Birth, _: Option<&Life<u64>>) -> u64 {
         let number = self.allocation(birth.process, birth.node, birth.size);

@@ -123,7 +123,7 @@ impl Timeline {
 }
 
 impl Watch for Timeline {
-    type Kept = ();
+    type Attached = ();
 
     fn born(&mut self, birth: &Birth, _: Option<&Life<()>>) {
         self.settle();

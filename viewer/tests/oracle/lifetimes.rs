@@ -33,7 +33,7 @@ impl Lifetimes {
 
 impl Watch for Lifetimes {
     /// Which birth it was.
-    type Kept = usize;
+    type Attached = usize;
 
     fn born(&mut self, birth: &Birth, old: Option<&Life<usize>>) -> usize {
         self.cost(birth.process.0, birth.node).allocated += Amount::block(birth.size);

@@ -60,8 +60,8 @@ pub struct Load<'a, W: Watch = ()> {
     own_pages: i64,
     own_pages_peak: PagesPeak,
     pools: Pools,
-    processes: Vec<ProcessState<W::Kept>>,
-    threads: Vec<ThreadState<W::Kept>>,
+    processes: Vec<ProcessState<W::Attached>>,
+    threads: Vec<ThreadState<W::Attached>>,
     watch: W,
     /// The stacks of frees were recorded, and rows say how much each of them freed.
     counts_frees: bool,
@@ -278,7 +278,7 @@ impl<'a, W: Watch> Load<'a, W> {
         self.peak.hold(&mut self.sites, site, block, at);
     }
 
-    fn release(&mut self, process: ProcessId, block: &Block<W::Kept>) {
+    fn release(&mut self, process: ProcessId, block: &Block<W::Attached>) {
         if !W::SUMS {
             return;
         }

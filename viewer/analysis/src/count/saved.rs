@@ -41,7 +41,7 @@ pub(crate) struct Counters {
     pub(crate) held: Amount,
 }
 
-impl<W: Watch<Kept = ()>> Load<'_, W> {
+impl<W: Watch<Attached = ()>> Load<'_, W> {
     /// The state after the last event.
     pub fn save(&self) -> impl Serialize {
         self.saving()

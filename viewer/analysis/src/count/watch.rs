@@ -21,7 +21,7 @@ use std::fmt::Debug;
 /// An observer of a pass. The observer `()` sees nothing and costs nothing.
 pub trait Watch {
     /// What the observer gets back at a block's end.
-    type Kept: Copy + Debug;
+    type Attached: Copy + Debug;
 
     /// False when nobody observes: then nothing is reported.
     const LOOKS: bool = true;
@@ -32,10 +32,10 @@ pub trait Watch {
 
     /// A block was born. If `realloc` made it from a known block, that is `old`, which dies right before if the
     /// address stays the same, otherwise right after.
-    fn born(&mut self, birth: &Birth, old: Option<&Life<Self::Kept>>) -> Self::Kept;
+    fn born(&mut self, birth: &Birth, old: Option<&Life<Self::Attached>>) -> Self::Attached;
 
     /// A block died.
-    fn died(&mut self, life: &Life<Self::Kept>, death: &Death);
+    fn died(&mut self, life: &Life<Self::Attached>, death: &Death);
 
     /// In an aggregated capture: what happened to a stack's blocks since the last snapshot.
     fn moved(&mut self, _at: Instant, _process: ProcessId, _node: NodeId, _moved: &Moved) {}
@@ -66,7 +66,7 @@ pub struct Moved {
 
 /// Observes nothing.
 impl Watch for () {
-    type Kept = ();
+    type Attached = ();
     const LOOKS: bool = false;
 
     #[inline]

@@ -117,7 +117,7 @@ fn count(blocks: &[Block], cell_bytes: u64) -> u64 {
 }
 
 impl Watch for AddressMap {
-    type Kept = ();
+    type Attached = ();
     const SUMS: bool = false;
 
     fn born(&mut self, _: &Birth, _: Option<&Life<()>>) {}

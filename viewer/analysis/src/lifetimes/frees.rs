@@ -315,7 +315,7 @@ impl Frees {
 
 impl Watch for Frees {
     /// When the block was allocated.
-    type Kept = u64;
+    type Attached = u64;
 
     fn born(&mut self, birth: &Birth, _: Option<&Life<u64>>) -> u64 {
         birth.at.time

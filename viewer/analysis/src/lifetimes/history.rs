@@ -109,7 +109,7 @@ impl History {
 }
 
 impl Watch for History {
-    type Kept = ();
+    type Attached = ();
 
     fn born(&mut self, birth: &Birth, old: Option<&Life<()>>) {
         let &Birth { at, process, thread, node, address, size, .. } = birth;

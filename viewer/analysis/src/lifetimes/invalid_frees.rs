@@ -33,7 +33,7 @@ impl Suspects {
 }
 
 impl Watch for Suspects {
-    type Kept = ();
+    type Attached = ();
 
     fn born(&mut self, _: &Birth, _: Option<&Life<()>>) {}
 
@@ -146,7 +146,7 @@ impl InvalidFrees {
 }
 
 impl Watch for InvalidFrees {
-    type Kept = Instant;
+    type Attached = Instant;
 
     fn born(&mut self, birth: &Birth, _: Option<&Life<Instant>>) -> Instant {
         let &Birth { at, process, thread, node: stack, address, size, .. } = birth;

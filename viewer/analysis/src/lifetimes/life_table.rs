@@ -83,7 +83,7 @@ impl Lifetimes {
 
 impl Watch for Lifetimes {
     /// When the block was allocated.
-    type Kept = u64;
+    type Attached = u64;
 
     fn born(&mut self, birth: &Birth, _: Option<&Life<u64>>) -> u64 {
         birth.at.time

@@ -267,7 +267,7 @@ fn parts(whole: u64, count: u64) -> impl Iterator<Item = u64> {
 }
 
 impl Watch for Pages {
-    type Kept = ();
+    type Attached = ();
 
     fn born(&mut self, _: &Birth, _: Option<&Life<()>>) {}
 

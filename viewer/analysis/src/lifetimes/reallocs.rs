@@ -128,7 +128,7 @@ pub struct Advice {
 }
 
 impl Watch for Reallocs {
-    type Kept = Chain;
+    type Attached = Chain;
 
     fn born(&mut self, birth: &Birth, old: Option<&Life<Chain>>) -> Chain {
         let thread = birth.thread.index();

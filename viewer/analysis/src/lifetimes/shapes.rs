@@ -79,7 +79,7 @@ impl Shape {
 
 impl Watch for Shapes {
     /// When the block was allocated.
-    type Kept = u64;
+    type Attached = u64;
 
     fn born(&mut self, birth: &Birth, _: Option<&Life<u64>>) -> u64 {
         let (class, sampling) = (SizeClass::of(birth.size), self.sampling);

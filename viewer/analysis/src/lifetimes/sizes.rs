@@ -64,7 +64,7 @@ impl Sizes {
 }
 
 impl Watch for Sizes {
-    type Kept = ();
+    type Attached = ();
 
     fn born(&mut self, birth: &Birth, _: Option<&Life<()>>) {
         let (class, sampling) = (SizeClass::of(birth.size), self.sampling);

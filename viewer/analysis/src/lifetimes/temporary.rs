@@ -67,7 +67,7 @@ impl Temporary {
 
 impl Watch for Temporary {
     /// When the block was allocated.
-    type Kept = u64;
+    type Attached = u64;
 
     fn born(&mut self, birth: &Birth, _: Option<&Life<u64>>) -> u64 {
         self.row(birth.node)[0].add(birth.size);

@@ -140,7 +140,7 @@ impl Threads {
 }
 
 impl Watch for Threads {
-    type Kept = ();
+    type Attached = ();
 
     fn born(&mut self, birth: &Birth, _: Option<&Life<()>>) {
         let sampling = self.sampling;

@@ -168,7 +168,7 @@ impl Timeline {
 }
 
 impl Watch for Timeline {
-    type Kept = ();
+    type Attached = ();
 
     fn born(&mut self, birth: &Birth, _: Option<&Life<()>>) {
         let block = self.estimator.count(birth.size).amount;

@@ -32,11 +32,11 @@ impl<'f, W> Chosen<'f, W> {
 
 impl<W: Watch> Watch for Chosen<'_, W> {
     /// None for a block that is not selected.
-    type Kept = Option<W::Kept>;
+    type Attached = Option<W::Attached>;
 
     const LOOKS: bool = W::LOOKS;
 
-    fn born(&mut self, birth: &Birth, old: Option<&Life<Self::Kept>>) -> Self::Kept {
+    fn born(&mut self, birth: &Birth, old: Option<&Life<Self::Attached>>) -> Self::Attached {
         if birth.at.position <= self.after || !self.takes(birth) {
             return None;
         }
@@ -44,7 +44,7 @@ impl<W: Watch> Watch for Chosen<'_, W> {
         Some(self.inner.born(birth, old.as_ref()))
     }
 
-    fn died(&mut self, life: &Life<Self::Kept>, death: &Death) {
+    fn died(&mut self, life: &Life<Self::Attached>, death: &Death) {
         if let Some(life) = known(life) {
             self.inner.died(&life, death);
         }

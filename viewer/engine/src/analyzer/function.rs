@@ -71,7 +71,7 @@ impl Blocks {
 
 impl Watch for Blocks {
     /// When the block was allocated.
-    type Kept = u64;
+    type Attached = u64;
 
     fn born(&mut self, birth: &Birth, _: Option<&Life<u64>>) -> u64 {
         self.shapes.born(birth, None)

@@ -154,7 +154,7 @@ impl Followed {
 
 impl Watch for SnapshotBuilder {
     /// The block's slot; none for a block born after the last scan of its process.
-    type Kept = Option<Place>;
+    type Attached = Option<Place>;
 
     fn born(&mut self, birth: &Birth, _: Option<&Life<Option<Place>>>) -> Option<Place> {
         let Birth { process, thread, node, address, size, .. } = *birth;

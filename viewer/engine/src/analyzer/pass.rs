@@ -78,7 +78,7 @@ impl Analyzer {
     }
 
     /// A load at or before a position, and its position.
-    pub(super) fn load_before<W: Watch<Kept = ()>>(
+    pub(super) fn load_before<W: Watch<Attached = ()>>(
         &self,
         position: u64,
         watch: impl Fn(analysis::Amount) -> W,

@@ -29,7 +29,7 @@ impl Lying {
 }
 
 impl Watch for Lying {
-    type Kept = ();
+    type Attached = ();
 
     fn born(&mut self, _: &Birth, _: Option<&Life<()>>) {}
 

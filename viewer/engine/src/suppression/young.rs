@@ -49,7 +49,7 @@ impl YoungLeaks {
 
 impl Watch for Young {
     /// When the block was allocated.
-    type Kept = u64;
+    type Attached = u64;
 
     fn born(&mut self, birth: &Birth, _: Option<&Life<u64>>) -> u64 {
         birth.at.time

@@ -59,7 +59,7 @@ fn are_too_many(loaded: &Loaded, events: &dyn Events) -> Result<bool, Error> {
 struct Records(i64);
 
 impl Watch for Records {
-    type Kept = ();
+    type Attached = ();
     const SUMS: bool = false;
 
     fn born(&mut self, _: &Birth, _: Option<&Life<()>>) {
@@ -139,7 +139,7 @@ impl Writer<'_, '_> {
 }
 
 impl Watch for Writer<'_, '_> {
-    type Kept = ();
+    type Attached = ();
 
     fn born(&mut self, birth: &Birth, _: Option<&Life<()>>) {
         let bytes = self.weight.bytes(birth.size);

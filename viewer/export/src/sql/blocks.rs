@@ -26,14 +26,14 @@ struct Writer<'c> {
 
 impl Watch for Writer<'_> {
     /// The number of its row and its time of birth: a row is written once it is complete.
-    type Kept = (i64, u64);
+    type Attached = (i64, u64);
 
-    fn born(&mut self, birth: &Birth, _: Option<&Life<Self::Kept>>) -> Self::Kept {
+    fn born(&mut self, birth: &Birth, _: Option<&Life<Self::Attached>>) -> Self::Attached {
         self.born += 1;
         (self.born, birth.at.time)
     }
 
-    fn died(&mut self, life: &Life<Self::Kept>, death: &Death) {
+    fn died(&mut self, life: &Life<Self::Attached>, death: &Death) {
         if self.result.is_err() {
             return;
         }

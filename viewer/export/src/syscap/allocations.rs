@@ -81,7 +81,7 @@ impl Happening {
 }
 
 impl Watch for Writer<'_, '_> {
-    type Kept = ();
+    type Attached = ();
 
     fn born(&mut self, birth: &Birth, _: Option<&Life<()>>) {
         let &Birth { process, thread, node, address, at, size, .. } = birth;

@@ -56,7 +56,7 @@ impl<W: Watch> Load<'_, W> {
         }
     }
 
-    fn heap_of(&self, event: &Event) -> Option<&ProcessState<W::Kept>> {
+    fn heap_of(&self, event: &Event) -> Option<&ProcessState<W::Attached>> {
         self.processes.get(self.tables.threads.get(event.thread.index())?.process.index())
     }
 }

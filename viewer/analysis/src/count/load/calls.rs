@@ -30,7 +30,7 @@ impl Allocation {
 
 impl<W: Watch> Load<'_, W> {
     /// A new block, which a `realloc` may have made from an old one.
-    pub(super) fn allocate(&mut self, mut call: Allocation, old: Option<&Block<W::Kept>>) {
+    pub(super) fn allocate(&mut self, mut call: Allocation, old: Option<&Block<W::Attached>>) {
         call.size = call.size.min(MAX_SIZE);
         let Allocation { process, thread, address, size, .. } = call;
         let site = self.site_of(&call);
@@ -94,7 +94,7 @@ impl<W: Watch> Load<'_, W> {
         owner.last.take_if(|last| *last == address).map(|_| owner.allocations)
     }
 
-    pub(super) fn free_known(&mut self, process: ProcessId, block: Block<W::Kept>, end: End) {
+    pub(super) fn free_known(&mut self, process: ProcessId, block: Block<W::Attached>, end: End) {
         self.count_part(block.site, Part::Freed, block.size);
         if self.counts_frees {
             self.count_free(process, &block, end);
@@ -104,7 +104,7 @@ impl<W: Watch> Load<'_, W> {
     }
 
     /// Counts a free at the stack that freed, if the block counts.
-    fn count_free(&mut self, process: ProcessId, block: &Block<W::Kept>, end: End) {
+    fn count_free(&mut self, process: ProcessId, block: &Block<W::Attached>, end: End) {
         if let End::Freed { thread, stack, .. } | End::Resized { thread, stack, .. } = end
             && !self.sites.get(block.site).is_rest
         {
@@ -135,7 +135,7 @@ impl<W: Watch> Load<'_, W> {
 
     /// Ends a block whose address was reused although no free of it was recorded.
     #[cold]
-    pub(super) fn end_uncounted(&mut self, process: ProcessId, block: Block<W::Kept>) {
+    pub(super) fn end_uncounted(&mut self, process: ProcessId, block: Block<W::Attached>) {
         let state = &mut self.processes[process.index()];
         let through_gap = state.lived_through_gap(&block);
         if through_gap && state.has_gaps() {

@@ -48,9 +48,9 @@ impl<W: Watch> Load<'_, W> {
         let reallocating = std::mem::take(&mut state.reallocating);
         let pending =
             reallocating.iter().flat_map(|thread| std::mem::take(&mut self.threads[thread.index()].pending));
-        let in_realloc: Vec<Block<W::Kept>> = pending.filter_map(|pending| pending.block).collect();
+        let in_realloc: Vec<Block<W::Attached>> = pending.filter_map(|pending| pending.block).collect();
         let estimator = self.estimator;
-        let count = |block: &Block<W::Kept>| estimator.count(block.size);
+        let count = |block: &Block<W::Attached>| estimator.count(block.size);
         // In an aggregated capture they were reported.
         let told = state.in_realloc;
         state.in_realloc = in_realloc.iter().fold(told, |sum, block| sum + count(block).amount);

@@ -17,8 +17,8 @@ impl<W: Watch> Load<'_, W> {
         &mut self,
         call: &Allocation,
         site: SiteId,
-        old: Option<&Block<W::Kept>>,
-    ) -> W::Kept {
+        old: Option<&Block<W::Attached>>,
+    ) -> W::Attached {
         let mut birth = call.birth(self.instant());
         if W::LOOKS {
             birth.node = self.sites.get(site).node;
@@ -30,7 +30,7 @@ impl<W: Watch> Load<'_, W> {
     /// Reports a block's end to the observer.
     // Cost: nothing without an observer.
     #[inline]
-    pub(super) fn tell_died(&mut self, process: ProcessId, block: &Block<W::Kept>, end: End) {
+    pub(super) fn tell_died(&mut self, process: ProcessId, block: &Block<W::Attached>, end: End) {
         if W::LOOKS {
             let (life, at) = (life(&self.sites, process, block), self.instant());
             self.watch.died(&life, &Death { at, end });

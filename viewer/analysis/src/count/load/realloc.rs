@@ -107,7 +107,7 @@ impl<W: Watch> Load<'_, W> {
     pub(super) fn realloc_free(
         &mut self,
         (process, thread): (ProcessId, ThreadId),
-        pending: Option<Pending<W::Kept>>,
+        pending: Option<Pending<W::Attached>>,
         end: End,
     ) {
         match pending {
@@ -126,7 +126,7 @@ impl<W: Watch> Load<'_, W> {
 
     /// Restores the block of a failed `realloc`. Its bytes never left the sums. If its thread has allocated nothing
     /// since, it is that thread's last allocation again.
-    fn restore(&mut self, process: ProcessId, mut block: Block<W::Kept>, was_last: Option<u32>) {
+    fn restore(&mut self, process: ProcessId, mut block: Block<W::Attached>, was_last: Option<u32>) {
         let state = &mut self.processes[process.index()];
         if state.heap.get(block.address).is_some() {
             return self.end_uncounted(process, block);

@@ -6,7 +6,7 @@ use crate::count::saved::{Counters, Saved, Saving};
 use crate::count::watch::Watch;
 use capture::Tables;
 
-impl<'a, W: Watch<Kept = ()>> Load<'a, W> {
+impl<'a, W: Watch<Attached = ()>> Load<'a, W> {
     /// A pass that begins at a saved state; none if that is of another capture. Its peak is not known: it is for
     /// moments and ranges.
     pub fn resume(tables: &'a Tables, saved: Saved, watch: W) -> Option<Self> {

@@ -50,7 +50,7 @@ impl Recorder {
 
 impl Watch for Recorder {
     /// When the block was born.
-    type Kept = u64;
+    type Attached = u64;
 
     fn born(&mut self, birth: &Birth, _: Option<&Life<u64>>) -> u64 {
         let block = self.estimator.count(birth.size).amount;

@@ -153,7 +153,7 @@ impl Slices {
 }
 
 impl Watch for Slices {
-    type Kept = ();
+    type Attached = ();
     const SUMS: bool = false;
 
     fn born(&mut self, birth: &Birth, _: Option<&Life<()>>) {
