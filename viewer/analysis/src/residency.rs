@@ -181,7 +181,7 @@ impl<F: FnMut() -> Option<Fault>, C: Choice> Watch for Residency<'_, F, C> {
 
     fn died(&mut self, life: &Life<bool>, death: &Death) {
         self.advance(death.at.time);
-        let &Life { process, node, address, size, kept, .. } = life;
+        let &Life { process, node, address, size, attached, .. } = life;
         let (Some(memory), Some(left)) =
             (self.memories.get_mut(process.index()), self.left.get_mut(process.index()))
         else {
@@ -193,7 +193,7 @@ impl<F: FnMut() -> Option<Fault>, C: Choice> Watch for Residency<'_, F, C> {
             End::Left { left: Left::AtExec, .. } => 0,
             End::Left { ended, .. } => {
                 if self.look.with_ended || ended == Ended::Running {
-                    left.push(Held { address, size, node, is_chosen: kept });
+                    left.push(Held { address, size, node, is_chosen: attached });
                 }
                 0
             }

@@ -230,7 +230,7 @@ impl Watch for Writer<'_, '_> {
         // What is left is what heaptrack calls leaked.
         if !matches!(death.end, End::Left { .. }) {
             self.pass(death.at.time);
-            self.line(format_args!("- {:x}", life.kept));
+            self.line(format_args!("- {:x}", life.attached));
         }
     }
 }

@@ -43,7 +43,7 @@ impl Watch for Lifetimes {
     }
 
     fn died(&mut self, life: &Life<usize>, death: &Death) {
-        let born = self.births.get_mut(life.kept).and_then(Option::take);
+        let born = self.births.get_mut(life.attached).and_then(Option::take);
         let fits = |(birth, node): &(Birth, NodeId)| {
             let same = (birth.address, birth.size, birth.thread, birth.process);
             same == (life.address, life.size, life.thread, life.process)

@@ -24,7 +24,7 @@ pub(crate) struct Block<K = ()> {
     /// [`Lineage::forks`](super::lineage::Lineage) at its birth: a larger value now means that a child inherited it.
     pub(crate) forks: u32,
     /// What the observer of the pass gets back when the block dies: see [`super::watch::Watch`].
-    pub(crate) kept: K,
+    pub(crate) attached: K,
 }
 
 const _: () = assert!(size_of::<Block<()>>() == 32, "two blocks share a cache line");
@@ -96,7 +96,7 @@ mod tests {
     use std::collections::HashMap;
 
     fn block(address: u64, size: u64) -> Block {
-        Block { address, size, site: SiteId(0), thread: ThreadId(0), gap_edges: 0, forks: 0, kept: () }
+        Block { address, size, site: SiteId(0), thread: ThreadId(0), gap_edges: 0, forks: 0, attached: () }
     }
 
     proptest! {

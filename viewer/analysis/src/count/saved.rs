@@ -100,7 +100,7 @@ struct Packed<K> {
     thread: u32,
     gap_edges: u32,
     forks: u32,
-    kept: K,
+    attached: K,
 }
 
 impl<K: Copy + Serialize> Serialize for Heap<K> {
@@ -111,8 +111,8 @@ impl<K: Copy + Serialize> Serialize for Heap<K> {
         let mut before = 0;
         serializer.collect_seq(blocks.into_iter().map(|(_, block)| {
             let distance = block.address.wrapping_sub(std::mem::replace(&mut before, block.address));
-            let Block { size, gap_edges, forks, kept, .. } = *block;
-            Packed { distance, size, site: block.site.0, thread: block.thread.0, gap_edges, forks, kept }
+            let Block { size, gap_edges, forks, attached, .. } = *block;
+            Packed { distance, size, site: block.site.0, thread: block.thread.0, gap_edges, forks, attached }
         }))
     }
 }
@@ -122,10 +122,10 @@ impl<'de, K: Copy + Deserialize<'de>> Deserialize<'de> for Heap<K> {
         let packed = Vec::<Packed<K>>::deserialize(deserializer)?;
         let mut heap = Heap::with_room(packed.len());
         let mut address = 0_u64;
-        for Packed { distance, size, site, thread, gap_edges, forks, kept } in packed {
+        for Packed { distance, size, site, thread, gap_edges, forks, attached } in packed {
             address = address.wrapping_add(distance);
             let (site, thread) = (SiteId(site), capture::ThreadId(thread));
-            heap.insert(Block { address, size, site, thread, gap_edges, forks, kept });
+            heap.insert(Block { address, size, site, thread, gap_edges, forks, attached });
         }
         Ok(heap)
     }

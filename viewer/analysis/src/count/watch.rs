@@ -3,8 +3,8 @@
 //! ```text
 //!  events ──► Load ──► Profile                      sums, always
 //!              │
-//!              ├── born(birth) ──► kept             what the observer keeps with the block: nothing, a time, …
-//!              └── died(life with kept, death)      comes back with its end
+//!              ├── born(birth) ──► attached             what the observer keeps with the block: nothing, a time, …
+//!              └── died(life with attached, death)  comes back with its end
 //! ```
 //!
 //! Births and deaths match the sums: a block lives as long as its bytes count as live. The old block of a `realloc`
@@ -143,7 +143,7 @@ pub struct Life<K> {
     /// Bytes requested.
     pub size: u64,
     /// What the observer returned at its birth.
-    pub kept: K,
+    pub attached: K,
 }
 
 /// A free of an address without a live block.

@@ -192,7 +192,7 @@ mod tests {
             let mut map = AddressMap::default();
             for &(address, node) in blocks {
                 let (process, thread) = (ProcessId(0), capture::ThreadId(0));
-                let life = Life { process, thread, node: NodeId(node), address, size: 64, kept: () };
+                let life = Life { process, thread, node: NodeId(node), address, size: 64, attached: () };
                 let end = End::Left { left: Left::Leaked, ended: Ended::Running, in_realloc: false };
                 map.died(&life, &Death { at: Instant::default(), end });
             }

@@ -322,7 +322,7 @@ impl Watch for Frees {
     }
 
     fn died(&mut self, life: &Life<u64>, death: &Death) {
-        let age = Age::at(death, life.kept);
+        let age = Age::at(death, life.attached);
         let freed_by = match death.end {
             End::Freed { thread, .. } | End::Resized { thread, .. } => Some(thread),
             End::Displaced { .. } | End::Left { .. } => None,

@@ -156,7 +156,7 @@ impl Watch for InvalidFrees {
     }
 
     fn died(&mut self, life: &Life<Instant>, death: &Death) {
-        let &Life { process, thread, node: stack, address, size, kept: at } = life;
+        let &Life { process, thread, node: stack, address, size, attached: at } = life;
         let returned = match death.end {
             End::Freed { thread, stack, .. } => Some(Return { at: death.at, thread, stack, moved_to: None }),
             End::Resized { thread, stack, address, .. } => {

@@ -90,7 +90,7 @@ impl Watch for Lifetimes {
     }
 
     fn died(&mut self, life: &Life<u64>, death: &Death) {
-        let age = Age::at(death, life.kept);
+        let age = Age::at(death, life.attached);
         let sampling = self.sampling;
         let new = || Tally::new(sampling);
         self.stacks.entry((life.node, age)).or_insert_with(new).add(life.size);

@@ -140,10 +140,10 @@ impl Watch for Reallocs {
         let moved = old.address != birth.address;
         let copied = if moved { old.size.min(birth.size) } else { 0 };
         Chain {
-            steps: old.kept.steps + 1,
-            moves: old.kept.moves + u64::from(moved),
-            first: old.kept.first,
-            copied: old.kept.copied.saturating_add(copied),
+            steps: old.attached.steps + 1,
+            moves: old.attached.moves + u64::from(moved),
+            first: old.attached.first,
+            copied: old.attached.copied.saturating_add(copied),
         }
     }
 
@@ -165,8 +165,8 @@ impl Watch for Reallocs {
             self.end(chain, life.node, life.size, true);
         }
         // A step to the next block does not end the chain.
-        if life.kept.steps > 0 && !matches!(death.end, End::Resized { .. }) {
-            self.end(life.kept, life.node, life.size, false);
+        if life.attached.steps > 0 && !matches!(death.end, End::Resized { .. }) {
+            self.end(life.attached, life.node, life.size, false);
         }
     }
 }

@@ -89,7 +89,7 @@ impl Watch for Shapes {
     }
 
     fn died(&mut self, life: &Life<u64>, death: &Death) {
-        let age = Age::at(death, life.kept);
+        let age = Age::at(death, life.attached);
         let sampling = self.sampling;
         let key = (life.process, life.node, age);
         self.ages.entry(key).or_insert_with(|| Tally::new(sampling)).add(life.size);

@@ -76,7 +76,7 @@ impl Watch for Temporary {
 
     fn died(&mut self, life: &Life<u64>, death: &Death) {
         let End::Freed { is_temporary, .. } = death.end else { return };
-        let is_brief = death.at.time.saturating_sub(life.kept) < self.limit_ns;
+        let is_brief = death.at.time.saturating_sub(life.attached) < self.limit_ns;
         let [_, immediate, brief] = self.row(life.node);
         if is_temporary {
             immediate.add(life.size);

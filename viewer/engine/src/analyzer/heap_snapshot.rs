@@ -162,7 +162,7 @@ impl Watch for SnapshotBuilder {
     }
 
     fn died(&mut self, life: &Life<Option<Place>>, death: &Death) {
-        let Some((place, followed)) = life.kept.zip(self.followed.get_mut(&life.process)) else { return };
+        let Some((place, followed)) = life.attached.zip(self.followed.get_mut(&life.process)) else { return };
         followed.pass(death.at.time);
         if matches!(death.end, End::Freed { .. } | End::Resized { .. }) {
             for (_, snapshot) in followed.snapshots.iter_mut().skip(place.scans()) {

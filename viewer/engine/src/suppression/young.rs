@@ -61,7 +61,7 @@ impl Watch for Young {
             Ended::Running => self.end,
             _ => self.ends.get(life.process.index()).map_or(0, |end| *end).min(self.end).max(death.at.time),
         };
-        if end.saturating_sub(life.kept) < self.limit_ns {
+        if end.saturating_sub(life.attached) < self.limit_ns {
             let site = (life.process, Some(life.thread).filter(|_| self.by_threads), life.node);
             self.leaks.entry(site).or_insert_with(|| Tally::new(self.sampling)).add(life.size);
         }

@@ -48,7 +48,7 @@ impl Watch for Writer<'_> {
         };
         let is_left = matches!(death.end, End::Left { .. });
         let died = (!is_left).then_some(death.at.time.cast_signed());
-        let (id, born) = life.kept;
+        let (id, born) = life.attached;
         let (process, thread, stack) = (life.process.0, life.thread.0, life.node.0);
         let (address, size) = (life.address.cast_signed(), life.size.cast_signed());
         let row = params![

@@ -40,7 +40,7 @@ impl<W: Watch> Load<'_, W> {
             // Reported in the order of the sums: the block in the way is gone before the new one exists.
             self.end_uncounted(process, block);
         }
-        let kept = self.tell_born(&call, site, old);
+        let attached = self.tell_born(&call, site, old);
         let state = &mut self.processes[process.index()];
         let displaced = state.insert(Block {
             address,
@@ -49,7 +49,7 @@ impl<W: Watch> Load<'_, W> {
             thread,
             gap_edges: state.gap_edges,
             forks: state.lineage.forks,
-            kept,
+            attached,
         });
         let pauses = state.pause_number;
         if let Some(block) = displaced {

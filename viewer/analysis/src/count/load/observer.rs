@@ -56,6 +56,6 @@ impl<W: Watch> Load<'_, W> {
 /// What is known of a block that dies or is resized.
 pub(super) fn life<K: Copy>(sites: &Sites, process: ProcessId, block: &Block<K>) -> Life<K> {
     let node = sites.get(block.site).node;
-    let Block { address, size, thread, kept, .. } = *block;
-    Life { process, thread, node, address, size, kept }
+    let Block { address, size, thread, attached, .. } = *block;
+    Life { process, thread, node, address, size, attached }
 }

@@ -48,7 +48,7 @@ impl<W: Watch> Load<'_, W> {
         let (gap_edges, forks) = (state.gap_edges, 0);
         let block = |address, size| {
             let (site, thread) = (SiteId(0), event.thread);
-            Block { address, size, site, thread, gap_edges, forks, kept: () }
+            Block { address, size, site, thread, gap_edges, forks, attached: () }
         };
         match event.action {
             Action::PoolAlloc { pool, address, size, .. } => {

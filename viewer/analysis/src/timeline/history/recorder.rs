@@ -66,14 +66,14 @@ impl Watch for Recorder {
             End::Left { .. } => self.spectrum.size(life.size).left += block,
             End::Freed { thread, is_temporary, .. } => {
                 self.crossings.count(life.thread, thread, block);
-                *self.spectrum.life(death.at.time.saturating_sub(life.kept)) += block;
+                *self.spectrum.life(death.at.time.saturating_sub(life.attached)) += block;
                 if is_temporary {
                     self.spectrum.size(life.size).temporary += block;
                 }
             }
             End::Resized { thread, .. } => {
                 self.crossings.count(life.thread, thread, block);
-                *self.spectrum.life(death.at.time.saturating_sub(life.kept)) += block;
+                *self.spectrum.life(death.at.time.saturating_sub(life.attached)) += block;
             }
             End::Displaced { .. } => {}
         }
