@@ -9,7 +9,7 @@
 //! A function extends to the next symbol. Code has the type `t`, `T`, `w` or `W`; everything else is data. Where the
 //! kernel hides its addresses (`kptr_restrict`), all of them are 0.
 
-mod kept;
+mod cached_symbols;
 
 use crate::Reason;
 

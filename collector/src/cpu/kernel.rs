@@ -36,7 +36,7 @@ impl Kernel {
     /// Caches the symbols, once the rings no longer have to be read.
     pub(super) fn keep(&self) {
         if let (Some(cache), Some(symbols), true) = (&self.cache, &self.symbols, self.is_unkept) {
-            symbols.keep(cache);
+            symbols.store(cache);
         }
     }
 
@@ -78,7 +78,7 @@ impl Kernel {
     fn named(&mut self, address: u64, exact: bool) -> KernelFrame {
         let lookup = if exact { address } else { address.wrapping_sub(1) };
         if self.symbols.is_none() {
-            self.symbols = self.cache.as_ref().and_then(KernelSymbols::kept);
+            self.symbols = self.cache.as_ref().and_then(KernelSymbols::cached);
         }
         let is_outdated = |symbols: &KernelSymbols| {
             (self.is_stale || symbols.is_partial()) && symbols.find(lookup).is_err()

@@ -3,6 +3,7 @@
 mod toolchain;
 
 mod aliases;
+mod cached_answers;
 mod compressed;
 mod coverage;
 mod debug_files;
@@ -11,7 +12,6 @@ mod fuzz_replay;
 mod hostile;
 mod identity;
 mod inlines;
-mod kept;
 mod kernel_image;
 mod links;
 mod mangled;

@@ -29,7 +29,7 @@ fn main_of(workshop: &Workshop, address: u64) -> Result<String, Reason> {
         .map_err(|reason| reason.expect("what has no name has a reason"))
 }
 
-fn kept(workshop: &Workshop) -> usize {
+fn cached(workshop: &Workshop) -> usize {
     std::fs::read_dir(workshop.path("cache")).map_or(0, Iterator::count)
 }
 
@@ -42,14 +42,14 @@ fn kept_answers_end_with_their_files() {
     let (address, _) = symbol(&path, "main");
     let main = || main_of(&workshop, address);
     assert_eq!((main(), main()), (Ok("main".to_owned()), Ok("main".to_owned())));
-    assert_eq!(kept(&workshop), 1, "both were one");
+    assert_eq!(cached(&workshop), 1, "both were one");
 
     workshop.split("a.out");
     assert_eq!(main(), Err(Reason::NoSymbols));
     let debug_file = workshop.build_id_path("a.out");
     std::fs::rename(workshop.path("a.out.debug"), &debug_file).unwrap();
     assert_eq!((main(), main()), (Ok("main".to_owned()), Ok("main".to_owned())));
-    assert_eq!(kept(&workshop), 2, "the debug file makes a difference");
+    assert_eq!(cached(&workshop), 2, "the debug file makes a difference");
     std::fs::remove_file(debug_file).unwrap();
     assert_eq!(main(), Err(Reason::NoSymbols));
 }

@@ -17,13 +17,13 @@ const NAME: &str = "kernel";
 const LONGEST: usize = 32 << 20;
 
 impl KernelSymbols {
-    /// The kept table of the running kernel, if there is one: a partial one.
-    pub fn kept(cache: &Cache) -> Option<KernelSymbols> {
+    /// The cached table of the running kernel, if there is one: a partial one.
+    pub fn cached(cache: &Cache) -> Option<KernelSymbols> {
         unpack(cache.read(NAME, LONGEST)?, &boot_id()?)
     }
 
     /// Keeps the functions that do not move until the next boot.
-    pub fn keep(&self, cache: &Cache) {
+    pub fn store(&self, cache: &Cache) {
         if let Some(bytes) = boot_id().and_then(|boot_id| self.pack(&boot_id)) {
             cache.write(NAME, &bytes);
         }
