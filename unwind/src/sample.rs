@@ -43,7 +43,7 @@ pub struct StackSample<'a> {
 pub trait SampledModules: Modules {
     /// The cached rules for the module that contains `address`, by the module's own addresses, and its bias: what to
     /// subtract from an address in the process to get one in the module. `None` if nothing is cached.
-    fn kept(&self, address: u64) -> Option<(SharedRules<'_>, u64)>;
+    fn cached_rules(&self, address: u64) -> Option<(SharedRules<'_>, u64)>;
 }
 
 /// Visits the frames of a sampled stack, innermost first, and returns how it ends. A stack that continues beyond the
@@ -138,20 +138,20 @@ struct SampleRules<'a, M> {
 
 impl<M: SampledModules> SampleRules<'_, M> {
     fn find(&mut self, address: CodeAddress) -> Option<Rule> {
-        let Some((kept, bias)) = self.modules.kept(address.lookup()) else {
+        let Some((cached, bias)) = self.modules.cached_rules(address.lookup()) else {
             return learn(address, self.modules, self.scratch).map(Learned::rule);
         };
         let own = match address {
             CodeAddress::Return(address) => CodeAddress::Return(address.wrapping_sub(bias)),
             CodeAddress::Exact(address) => CodeAddress::Exact(address.wrapping_sub(bias)),
         };
-        if let Some(rule) = kept.find(own) {
+        if let Some(rule) = cached.find(own) {
             return Some(rule);
         }
         let learned = learn(address, self.modules, self.scratch)?;
         // 0 is the key of a free slot.
         if let (Learned::Lasting(rule), true) = (&learned, own.to_bits() != 0) {
-            kept.insert(own, *rule);
+            cached.insert(own, *rule);
         }
         Some(learned.rule())
     }

@@ -23,7 +23,7 @@ pub(crate) struct Code {
     segments: Vec<Segment>,
     /// Address of `.eh_frame_hdr` in the file's own addresses.
     hdr: Option<u64>,
-    kept: Box<[SharedSlot]>,
+    slots: Box<[SharedSlot]>,
     /// Code to read if there are no tables.
     text: Option<Legible>,
 }
@@ -87,9 +87,9 @@ impl Code {
         let places =
             code.fold(0, |places: u64, segment| places.saturating_add(segment.length / CODE_OF_RULE));
         let most = usize::try_from(places).unwrap_or(KEPT).min(KEPT).next_power_of_two();
-        let kept = (0..most).map(|_| SharedSlot::new()).collect();
+        let slots = (0..most).map(|_| SharedSlot::new()).collect();
         let text = legible(bytes.get(), &segments);
-        Ok(Code { bytes, file, segments, hdr, kept, text })
+        Ok(Code { bytes, file, segments, hdr, slots, text })
     }
 
     /// What to subtract from an address of a process that maps the file from `offset` on at `start`, to get an
@@ -132,8 +132,8 @@ impl Code {
     }
 
     /// The cached rules.
-    pub(crate) fn kept(&self) -> SharedRules<'_> {
-        SharedRules::new(&self.kept)
+    pub(crate) fn cached_rules(&self) -> SharedRules<'_> {
+        SharedRules::new(&self.slots)
     }
 
     /// Sixteen bytes of the file.

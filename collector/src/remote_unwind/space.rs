@@ -100,9 +100,9 @@ impl Modules for View<'_> {
 }
 
 impl SampledModules for View<'_> {
-    fn kept(&self, address: u64) -> Option<(SharedRules<'_>, u64)> {
+    fn cached_rules(&self, address: u64) -> Option<(SharedRules<'_>, u64)> {
         let (_, code, bias) = self.module(address)?;
-        Some((code.kept(), bias))
+        Some((code.cached_rules(), bias))
     }
 }
 

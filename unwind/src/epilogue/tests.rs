@@ -267,10 +267,10 @@ fn leads_alike(one: Rule, other: Rule) -> bool {
 }
 
 /// Check that for a library with tables, rules from instructions agree with them, after every call and at each
-/// instruction. `WAY_OUT_OF` names another library.
+/// instruction. `EPILOGUES_OF` names another library.
 #[test]
 fn instructions_and_tables_say_the_same() {
-    let path = std::env::var("WAY_OUT_OF").unwrap_or_else(|_| "/lib/x86_64-linux-gnu/libc.so.6".into());
+    let path = std::env::var("EPILOGUES_OF").unwrap_or_else(|_| "/lib/x86_64-linux-gnu/libc.so.6".into());
     let Some(library) = Mapped::read(&path) else {
         println!("skipped: there is no {path}");
         return;

@@ -27,7 +27,7 @@ impl Modules for Process<'_> {
 }
 
 impl SampledModules for Process<'_> {
-    fn kept(&self, address: u64) -> Option<(SharedRules<'_>, u64)> {
+    fn cached_rules(&self, address: u64) -> Option<(SharedRules<'_>, u64)> {
         self.is_code(address).then(|| (SharedRules::new(self.kept), self.bias))
     }
 }
@@ -180,8 +180,8 @@ impl Modules for WithCode<'_> {
 
 #[cfg(target_arch = "x86_64")]
 impl SampledModules for WithCode<'_> {
-    fn kept(&self, address: u64) -> Option<(SharedRules<'_>, u64)> {
-        self.process.kept(address)
+    fn cached_rules(&self, address: u64) -> Option<(SharedRules<'_>, u64)> {
+        self.process.cached_rules(address)
     }
 }
 
