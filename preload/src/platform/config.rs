@@ -30,7 +30,7 @@ pub(crate) const LONGEST: usize = 108;
 
 /// The socket's name and the key's text, kept for the programs that this one executes: a program may clear or
 /// overwrite its own environment before it does.
-struct Kept(UnsafeCell<Texts>);
+struct SocketAndKey(UnsafeCell<Texts>);
 
 struct Texts {
     socket: [u8; LONGEST],
@@ -39,9 +39,10 @@ struct Texts {
 }
 
 // SAFETY: written once, by the only thread that starts the session, before anybody reads.
-unsafe impl Sync for Kept {}
+unsafe impl Sync for SocketAndKey {}
 
-static KEPT: Kept = Kept(UnsafeCell::new(Texts { socket: [0; LONGEST], key: [0; Key::DIGITS + 1] }));
+static SOCKET_AND_KEY: SocketAndKey =
+    SocketAndKey(UnsafeCell::new(Texts { socket: [0; LONGEST], key: [0; Key::DIGITS + 1] }));
 
 /// True when this process is never to be recorded.
 pub(crate) fn is_disabled() -> bool {
@@ -62,23 +63,23 @@ pub(crate) fn read() -> Option<&'static [u8]> {
         *to = *from;
     }
     // SAFETY: only the thread that starts the session is here, and it has published nothing yet.
-    unsafe { KEPT.0.get().write(texts) };
+    unsafe { SOCKET_AND_KEY.0.get().write(texts) };
     Some(socket())
 }
 
-fn kept() -> &'static Texts {
+fn socket_and_key() -> &'static Texts {
     // SAFETY: nobody writes it after `read`, which came first.
-    unsafe { &*KEPT.0.get() }
+    unsafe { &*SOCKET_AND_KEY.0.get() }
 }
 
 /// The socket's name that [`read`] found; empty when there was none.
 pub(crate) fn socket() -> &'static [u8] {
-    kept().socket.split(|byte| *byte == 0).next().unwrap_or(&[])
+    socket_and_key().socket.split(|byte| *byte == 0).next().unwrap_or(&[])
 }
 
 /// The text of the recording's key, read with the socket; empty when there was none.
 pub(crate) fn key_text() -> &'static [u8] {
-    kept().key.split(|byte| *byte == 0).next().unwrap_or(&[])
+    socket_and_key().key.split(|byte| *byte == 0).next().unwrap_or(&[])
 }
 
 /// The key to show to a collector: [`Key::NONE`] when we were given none.
