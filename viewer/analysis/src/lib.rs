@@ -74,6 +74,7 @@ pub use rows::allocator::{AllocatorTime, allocator_time};
 pub use rows::allocator_library::allocator_library;
 pub use rows::appearance::rows_as_read;
 pub use rows::early_ends::{EarlyEnd, early_ends};
+pub use rows::exec_chain::{follows_exec, thread_count};
 pub use rows::functions::{FunctionCost, functions};
 pub use rows::lines::{FunctionPlace, LineCost, lines, lines_of, passing_through, places_of_functions};
 pub use rows::nameless::{Nameless, nameless};
@@ -85,7 +86,6 @@ pub use rows::shown::{Cutoff, Shown};
 pub use rows::stack_map::StackMap;
 pub use rows::stacks::{Group, Row, groups, rows};
 pub use rows::state::{StackState, StateShare, stack_states, state_share};
-pub use rows::successors::{goes_on, thread_count};
 pub use rows::tree::{Tree, TreeNode};
 pub use timeline::buckets::{Bucket, Timeline};
 pub use timeline::history::{

@@ -10,7 +10,7 @@ use super::style::{Role, Style};
 use crate::ended::ended_text;
 use analysis::format::{bytes, count, counted, duration, listed, percent};
 use analysis::{
-    Metric, ProcessTitles, StackState, early_ends, goes_on, nameless, rows_as_read, stack_states,
+    Metric, ProcessTitles, StackState, early_ends, follows_exec, nameless, rows_as_read, stack_states,
     state_share, thread_count,
 };
 use capture::{Ended, MarkKind, Overhead, Process, ProcessId};
@@ -128,7 +128,7 @@ fn threads(loaded: &Loaded) -> String {
     let is_recorded = |id: ProcessId, seen: bool| seen || !with_threads.contains(&id);
     let processes = processes
         .filter(|(id, (process, counted))| {
-            is_recorded(*id, counted.seen) && !goes_on(&loaded.tables, process)
+            is_recorded(*id, counted.seen) && !follows_exec(&loaded.tables, process)
         })
         .count();
     let threads = counted(thread_count(&loaded.tables), "thread");

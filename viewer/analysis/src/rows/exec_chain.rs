@@ -6,13 +6,13 @@ use capture::{Process, Tables, Thread};
 pub fn thread_count(tables: &Tables) -> u64 {
     let is_new = |thread: &&Thread| {
         let process = tables.processes.get(thread.process.index());
-        !process.is_some_and(|process| thread.tid == process.pid && goes_on(tables, process))
+        !process.is_some_and(|process| thread.tid == process.pid && follows_exec(tables, process))
     };
     tables.threads.iter().filter(is_new).count() as u64
 }
 
 /// True if the process was recorded before it executed this program.
-pub fn goes_on(tables: &Tables, process: &Process) -> bool {
+pub fn follows_exec(tables: &Tables, process: &Process) -> bool {
     let before = process.parent.and_then(|parent| tables.processes.get(parent.index()));
     before.is_some_and(|before| before.pid == process.pid)
 }
