@@ -18,10 +18,10 @@
 //! seconds has some 1,600. Further ones are taken when a process ends, and for marks, some of which share one when
 //! many arrive at once.
 
-mod condenser;
+mod snapshot_taker;
 mod tables;
 
-pub use condenser::{Condenser, RUN, Teller};
+pub use snapshot_taker::{RUN, Receiver, SnapshotTaker};
 
 use analysis::Account;
 use capture::aggregate::AGGREGATE;
@@ -41,7 +41,7 @@ pub fn metadata(of: &Metadata, every: Duration) -> Metadata {
 pub struct Aggregate<R: ReadAt, S: Sink> {
     reader: Reader<R>,
     account: Account,
-    condenser: Condenser,
+    snapshot_taker: SnapshotTaker,
     copied: Copied,
     writer: Writer<S>,
     every: Duration,
@@ -56,8 +56,8 @@ impl<R: ReadAt, S: Sink> Aggregate<R, S> {
         let account = Account::new(reader.tables());
         let started = reader.tables().metadata.started_unix_ns;
         let nanoseconds = u64::try_from(every.as_nanos()).unwrap_or(u64::MAX);
-        let condenser = Condenser::new(nanoseconds);
-        Self { reader, account, condenser, copied: Copied::default(), writer, every, started }
+        let snapshot_taker = SnapshotTaker::new(nanoseconds);
+        Self { reader, account, snapshot_taker, copied: Copied::default(), writer, every, started }
     }
 
     /// Processes what has arrived, and returns the offset in the growing capture up to which it is no longer needed.
@@ -68,7 +68,7 @@ impl<R: ReadAt, S: Sink> Aggregate<R, S> {
     pub fn refresh(&mut self) -> Result<u64, Error> {
         self.reader.refresh()?;
         let changed = self.reader.take_changed_processes();
-        let Self { reader, account, condenser, copied, writer, every, started } = self;
+        let Self { reader, account, snapshot_taker, copied, writer, every, started } = self;
         let begun = &reader.tables().metadata;
         if std::mem::replace(started, begun.started_unix_ns) != begun.started_unix_ns {
             writer.metadata(&metadata(begun, *every))?;
@@ -76,10 +76,11 @@ impl<R: ReadAt, S: Sink> Aggregate<R, S> {
         copied.take(reader.tables(), &changed, writer)?;
         let mut result = Ok(());
         account.go_on(reader.tables(), |load| {
-            let mut tell = Told { copied, writer, reader };
+            let mut receiver = ToWriter { copied, writer, reader };
             reader.for_each_batch(|events| {
                 if result.is_ok() {
-                    result = events.iter().try_for_each(|event| condenser.event(load, event, &mut tell));
+                    result =
+                        events.iter().try_for_each(|event| snapshot_taker.event(load, event, &mut receiver));
                 }
             })
         })?;
@@ -100,30 +101,30 @@ impl<R: ReadAt, S: Sink> Aggregate<R, S> {
     /// As [`Aggregate::refresh`].
     pub fn finish(mut self) -> Result<S, Error> {
         self.refresh()?;
-        let Self { reader, mut account, mut condenser, mut copied, mut writer, .. } = self;
+        let Self { reader, mut account, mut snapshot_taker, mut copied, mut writer, .. } = self;
         let summary = reader.tables().summary.clone();
         account.go_on(reader.tables(), |load| {
-            let mut tell = Told { copied: &mut copied, writer: &mut writer, reader: &reader };
-            condenser.finish(load, &mut tell)
+            let mut receiver = ToWriter { copied: &mut copied, writer: &mut writer, reader: &reader };
+            snapshot_taker.finish(load, &mut receiver)
         })?;
         let mut summary =
-            summary.unwrap_or_else(|| Summary { duration_ns: condenser.last(), ..Summary::default() });
-        summary.remarks.extend(condenser.remarks(reader.tables()));
+            summary.unwrap_or_else(|| Summary { duration_ns: snapshot_taker.last(), ..Summary::default() });
+        summary.remarks.extend(snapshot_taker.remarks(reader.tables()));
         writer.finish(&summary)
     }
 }
 
-/// Writes what the condenser hands over.
-struct Told<'t, R: ReadAt, S: Sink> {
+/// Writes what the snapshot taker hands over.
+struct ToWriter<'t, R: ReadAt, S: Sink> {
     copied: &'t mut Copied,
     writer: &'t mut Writer<S>,
     reader: &'t Reader<R>,
 }
 
-impl<R: ReadAt, S: Sink> Teller for Told<'_, R, S> {
+impl<R: ReadAt, S: Sink> Receiver for ToWriter<'_, R, S> {
     type Error = Error;
 
-    fn tell(&mut self, time: u64, process: ProcessId, action: Action) -> Result<(), Error> {
+    fn receive(&mut self, time: u64, process: ProcessId, action: Action) -> Result<(), Error> {
         let Self { copied, writer, reader } = self;
         let thread = copied.carrier(process, reader.tables(), writer)?;
         if action == Action::Snapshot {

@@ -5,7 +5,7 @@ use crate::support::Made;
 use analysis::{Cost, Load, Profile, Reason, Recorder, Timeline};
 use capture::aggregate::AGGREGATE;
 use capture::{Action, Event, FigureKind, NodeId, ProcessId, SumKind, Tables, ThreadId};
-use export::aggregate::{Condenser, Teller};
+use export::aggregate::{Receiver, SnapshotTaker};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -19,10 +19,10 @@ struct Notes {
     snapshots: Vec<(u64, usize)>,
 }
 
-impl Teller for Notes {
+impl Receiver for Notes {
     type Error = Infallible;
 
-    fn tell(&mut self, time: u64, process: ProcessId, action: Action) -> Result<(), Infallible> {
+    fn receive(&mut self, time: u64, process: ProcessId, action: Action) -> Result<(), Infallible> {
         let of_process = |thread: &capture::Thread| thread.process == process;
         let thread = self.tables.threads.iter().position(of_process).unwrap();
         self.events.push(Event { time, thread: ThreadId::from_index(thread), action });
@@ -38,13 +38,13 @@ fn aggregated(made: &Made, every: u64) -> Notes {
     tables.metadata.options.push((AGGREGATE.into(), every.to_string()));
     let mut notes = Notes { tables, counted: 0, events: Vec::new(), snapshots: Vec::new() };
     let mut load = Load::new(&made.tables);
-    let mut condenser = Condenser::new(every);
+    let mut snapshot_taker = SnapshotTaker::new(every);
     for (before, event) in (0..).zip(&made.events) {
         notes.counted = before;
-        condenser.event(&mut load, event, &mut notes).unwrap();
+        snapshot_taker.event(&mut load, event, &mut notes).unwrap();
     }
     notes.counted = made.events.len() as u64;
-    condenser.finish(&mut load, &mut notes).unwrap();
+    snapshot_taker.finish(&mut load, &mut notes).unwrap();
     notes
 }
 

@@ -14,7 +14,7 @@ const MARKS: u32 = 16;
 const POOLS: usize = 64;
 
 /// Receives the content of an aggregated capture.
-pub trait Teller {
+pub trait Receiver {
     /// The receiver's error.
     type Error;
 
@@ -22,12 +22,12 @@ pub trait Teller {
     ///
     /// # Errors
     /// Whatever the receiver fails with.
-    fn tell(&mut self, time: u64, process: ProcessId, action: Action) -> Result<(), Self::Error>;
+    fn receive(&mut self, time: u64, process: ProcessId, action: Action) -> Result<(), Self::Error>;
 }
 
 /// Counts events, and at each snapshot hands over what has changed.
 #[derive(Debug)]
-pub struct Condenser {
+pub struct SnapshotTaker {
     totals: Totals,
     every: u64,
     due: u64,
@@ -42,7 +42,7 @@ pub struct Condenser {
     last: u64,
 }
 
-impl Condenser {
+impl SnapshotTaker {
     /// With this many nanoseconds between the first snapshots.
     pub fn new(every: u64) -> Self {
         let every = every.max(1);
@@ -55,7 +55,7 @@ impl Condenser {
     /// # Errors
     /// Those of the receiver.
     // Cost: one comparison on top of the pass, unless a snapshot is due.
-    pub fn event<T: Teller>(
+    pub fn event<T: Receiver>(
         &mut self,
         load: &mut Load<'_>,
         event: &Event,
@@ -82,9 +82,9 @@ impl Condenser {
             Action::ProcessStart { process, .. } => {
                 self.first.get_or_insert(process);
                 // Inherited blocks are not counted, so the fork is left out.
-                to.tell(event.time, process, Action::ProcessStart { process, fork: 0 })
+                to.receive(event.time, process, Action::ProcessStart { process, fork: 0 })
             }
-            Action::ProcessEnd { process } => to.tell(event.time, process, event.action),
+            Action::ProcessEnd { process } => to.receive(event.time, process, event.action),
             Action::Mark { .. } => {
                 if self.marks < MARKS {
                     self.marks += 1;
@@ -101,7 +101,7 @@ impl Condenser {
     ///
     /// # Errors
     /// Those of the receiver.
-    pub fn finish<T: Teller>(&mut self, load: &mut Load<'_>, to: &mut T) -> Result<(), T::Error> {
+    pub fn finish<T: Receiver>(&mut self, load: &mut Load<'_>, to: &mut T) -> Result<(), T::Error> {
         self.pools = load.pools_so_far();
         self.snapshot(load, self.last, to)
     }
@@ -121,21 +121,21 @@ impl Condenser {
         remarks
     }
 
-    fn pass_on<T: Teller>(&self, load: &Load<'_>, event: &Event, to: &mut T) -> Result<(), T::Error> {
+    fn pass_on<T: Receiver>(&self, load: &Load<'_>, event: &Event, to: &mut T) -> Result<(), T::Error> {
         match process_of(load.tables(), event) {
-            Some(process) => to.tell(event.time, process, event.action),
+            Some(process) => to.receive(event.time, process, event.action),
             None => Ok(()),
         }
     }
 
-    fn snapshot<T: Teller>(&mut self, load: &mut Load<'_>, time: u64, to: &mut T) -> Result<(), T::Error> {
+    fn snapshot<T: Receiver>(&mut self, load: &mut Load<'_>, time: u64, to: &mut T) -> Result<(), T::Error> {
         let first = &mut self.first;
         self.totals.take(load, |process, action| {
             first.get_or_insert(process);
-            to.tell(time, process, action)
+            to.receive(time, process, action)
         })?;
         // Before the first process there is nothing to report.
-        self.first.map_or(Ok(()), |process| to.tell(time, process, Action::Snapshot))
+        self.first.map_or(Ok(()), |process| to.receive(time, process, Action::Snapshot))
     }
 }
 
