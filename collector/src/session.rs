@@ -9,7 +9,7 @@
 //! | [`Counters`] | numbers in `/proc` | nothing |
 //! | [`Sampling`] | the kernel's rings | [`Sampled`](crate::cpu::sampled::Sampled): all samples are with the writer |
 //! | [`Listener`] | agents | [`Closed`](crate::accept::listener::Closed): no new process can write |
-//! | [`Draining`] | rings | `Emptied`: their records are with the writer |
+//! | [`Draining`] | rings | `Drained`: their records are with the writer |
 //! | [`Scanning`] | exiting processes, from draining | `Scanned`: what was found is with the writer |
 //! | [`Writing`] | everything handed to the writer | `Whole`: a capture without an end |
 //! | [`Watching`] | requests of the listener, draining and [`Requests`] | nothing |
@@ -314,9 +314,9 @@ impl Session {
         drop((self.control, self.requests, self.counting));
         let sampled = self.sampling.stop();
         let closed = self.listener.stop();
-        let emptied = self.draining.stop(&closed);
-        let scanned = self.scanning.stop(&emptied);
-        let whole = self.writing.stop(emptied, &scanned, &sampled);
+        let drained = self.draining.stop(&closed);
+        let scanned = self.scanning.stop(&drained);
+        let whole = self.writing.stop(drained, &scanned, &sampled);
         let mut nobody = None;
         let finished = whole.and_then(|whole| {
             self.watching.stop(&whole);

@@ -93,20 +93,20 @@ impl Conclusion {
 impl Whole {
     /// The summary at the end of the capture, as far as the capture itself and draining tell it.
     fn summary(&mut self, sampled: Sampled, unrecorded: Vec<String>) -> Summary {
-        let Whole { pipeline, drained, .. } = self;
-        let counts = &drained.shared.counts;
+        let Whole { pipeline, drain, .. } = self;
+        let counts = &drain.shared.counts;
         let Sampled { cpu, faults, .. } = sampled;
         Summary {
-            duration_ns: pipeline.timeline.clock().nanoseconds(drained.time).max(pipeline.timeline.last()),
+            duration_ns: pipeline.timeline.clock().nanoseconds(drain.time).max(pipeline.timeline.last()),
             lost: pipeline.totals.losses(counts),
             overhead: pipeline.overhead(),
             unrecorded: merged(unrecorded, pipeline.processes.running()),
             remarks: pipeline.remarks(counts),
             effort: Effort {
-                drain_cpu_ns: drained.work.cpu_ns,
+                drain_cpu_ns: drain.work.cpu_ns,
                 writer_cpu_ns: self.cpu_ns,
-                wake_ups: drained.work.wake_ups,
-                held_ns: drained.work.held_ns,
+                wake_ups: drain.work.wake_ups,
+                held_ns: drain.work.held_ns,
             },
             cpu,
             faults,

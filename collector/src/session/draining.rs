@@ -23,15 +23,15 @@ pub(super) struct Draining {
 
 /// All that agents have written is with the writer.
 #[derive(Debug)]
-pub(super) struct Emptied {
+pub(super) struct Drained {
     /// The writer runs until this is dropped. None when the drain thread has panicked.
     to_writer: Option<queue::Sender>,
-    drained: Drained,
+    summary: DrainSummary,
 }
 
 /// What was drained.
 #[derive(Debug)]
-pub(super) struct Drained {
+pub(super) struct DrainSummary {
     pub(super) shared: Arc<Shared>,
     pub(super) work: Work,
     /// When draining finished, in ticks: the end of the recording.
@@ -50,21 +50,21 @@ impl Draining {
     }
 
     /// Empties the rings one last time; no new process can write.
-    pub(super) fn stop(self, _: &Closed) -> Emptied {
+    pub(super) fn stop(self, _: &Closed) -> Drained {
         // Release pairs with the Acquire load in the drain thread: its last round sees everything that happened
         // before.
         self.shared.stop.store(true, Ordering::Release);
         self.wakeup.notify();
         let (work, to_writer) =
             self.thread.join().map_or_else(|_| (Work::default(), None), |(work, to)| (work, Some(to)));
-        Emptied { to_writer, drained: Drained { shared: self.shared, work, time: self.clock.now() } }
+        Drained { to_writer, summary: DrainSummary { shared: self.shared, work, time: self.clock.now() } }
     }
 }
 
-impl Emptied {
+impl Drained {
     /// Tells the writer that no more records will come.
-    pub(super) fn end_of_records(self) -> Drained {
+    pub(super) fn end_of_records(self) -> DrainSummary {
         drop(self.to_writer);
-        self.drained
+        self.summary
     }
 }

@@ -1,6 +1,6 @@
 //! The thread that scans processes at their ends, from the outside.
 
-use super::draining::Emptied;
+use super::draining::Drained;
 use super::no_thread;
 use crate::base::error::Error;
 use crate::control::exit_scans::ExitScans;
@@ -36,7 +36,7 @@ impl Scanning {
 
     /// Waits for scans that have begun: once the rings are empty no more processes arrive, and the writer still takes
     /// results.
-    pub(super) fn stop(self, _: &Emptied) -> Scanned {
+    pub(super) fn stop(self, _: &Drained) -> Scanned {
         Scanned(self.0.and_then(|thread| thread.join().ok()).unwrap_or_default())
     }
 }

@@ -1,6 +1,6 @@
 //! The writer's thread, from the outside.
 
-use super::draining::{Drained, Emptied};
+use super::draining::{DrainSummary, Drained};
 use super::scanning::Scanned;
 use super::spawn;
 use crate::base::error::Error;
@@ -27,7 +27,7 @@ pub(super) struct Whole {
     pub(super) path: PathBuf,
     pub(super) pipeline: Pipeline,
     pub(super) cpu_ns: u64,
-    pub(super) drained: Drained,
+    pub(super) drain: DrainSummary,
 }
 
 impl Writing {
@@ -43,11 +43,11 @@ impl Writing {
     }
 
     /// Waits until everything from rings, scans and samples is written.
-    pub(super) fn stop(self, emptied: Emptied, _: &Scanned, _: &Sampled) -> Result<Whole, Error> {
-        let drained = emptied.end_of_records();
+    pub(super) fn stop(self, drained: Drained, _: &Scanned, _: &Sampled) -> Result<Whole, Error> {
+        let drain = drained.end_of_records();
         let Writing { thread, path, .. } = self;
         match thread.join().map_err(|_| Error::Crashed)? {
-            Ok((pipeline, cpu_ns)) => Ok(Whole { path, pipeline, cpu_ns, drained }),
+            Ok((pipeline, cpu_ns)) => Ok(Whole { path, pipeline, cpu_ns, drain }),
             Err(source) => Err(Error::Capture { path, source }),
         }
     }
