@@ -35,7 +35,6 @@ mod regions;
 mod stacks;
 mod tasks;
 
-mod again;
 mod batch;
 mod images;
 mod nameless;
@@ -44,9 +43,9 @@ mod plan;
 mod sampler;
 mod state;
 mod unsampled;
+mod unwind_again;
 mod walk;
 
-pub use again::{Again, unwind_again};
 pub(crate) use batch::{Batch, Samples};
 pub use event::{Probe, probe};
 pub(crate) use nameless::remark_on_nameless;
@@ -56,3 +55,4 @@ pub(crate) use sample_writer::SampleWriter;
 pub(crate) use sampled::Sampled;
 pub(crate) use sampler::Sampler;
 pub(crate) use stacks::remark_on_unkept;
+pub use unwind_again::{UnwoundAgain, unwind_again};

@@ -66,7 +66,7 @@ pub use base::options::{DEFAULT_DEPTH, MAX_DEPTH, OnFull, Options};
 pub use base::rights::Rights;
 pub use base::triggers::Triggers;
 pub use control::requests::Requests;
-pub use cpu::{Again, Probe, probe, unwind_again};
+pub use cpu::{Probe, UnwoundAgain, probe, unwind_again};
 pub use session::{Finished, Progress, Session};
 /// Version of the protocol between agent and collector.
 pub use shared_ring::PROTOCOL_VERSION;

@@ -19,7 +19,7 @@ const OPTION: &str = "max_depth";
 
 /// A stack that was unwound again.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Again {
+pub struct UnwoundAgain {
     /// Number of the stack's sample in the capture.
     pub sample: u64,
     /// Bytes of the stack that were kept.
@@ -37,7 +37,7 @@ pub struct Again {
 /// # Errors
 /// If the capture cannot be read.
 // Memory: four bytes for each sample, and one copied stack.
-pub fn unwind_again(file: &Path, mut visit: impl FnMut(&Again)) -> Result<(), Error> {
+pub fn unwind_again(file: &Path, mut visit: impl FnMut(&UnwoundAgain)) -> Result<(), Error> {
     let reader = Reader::open(file)?;
     let tables = reader.tables();
     let mut stacks: Vec<NodeId> = Vec::new();
@@ -59,7 +59,7 @@ pub fn unwind_again(file: &Path, mut visit: impl FnMut(&Again)) -> Result<(), Er
         let frames = if is_foreign { Vec::new() } else { walker.frames(copy) };
         let recorded = usize::try_from(copy.sample).ok().and_then(|sample| stacks.get(sample));
         let is_same = !is_foreign && recorded.is_some_and(|stack| is_same(tables, *stack, &frames));
-        visit(&Again { sample: copy.sample, bytes: copy.stack.len(), frames, is_same, is_foreign });
+        visit(&UnwoundAgain { sample: copy.sample, bytes: copy.stack.len(), frames, is_same, is_foreign });
     })
 }
 
