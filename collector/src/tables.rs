@@ -2,13 +2,13 @@
 
 pub(crate) mod addresses;
 pub(crate) mod anonymous_code;
-pub(crate) mod beginning;
 mod file_copies;
 pub(crate) mod live;
 pub(crate) mod missed_allocators;
 pub(crate) mod module;
 pub(crate) mod modules;
 pub(crate) mod processes;
+pub(crate) mod recording_start;
 pub(crate) mod stacks;
 pub(crate) mod totals;
 pub(crate) mod unnamed;

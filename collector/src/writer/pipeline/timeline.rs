@@ -1,7 +1,7 @@
 //! The current time of the recording.
 
 use crate::base::clock::Clock;
-use crate::tables::beginning::Beginning;
+use crate::tables::recording_start::RecordingStart;
 use capture::{Counter, Error, Metadata, Writer};
 
 /// Times of events. Their order is authoritative, so time never runs backwards.
@@ -10,27 +10,27 @@ pub(crate) struct Timeline {
     clock: Clock,
     /// Time of the last event.
     last: u64,
-    beginning: Beginning,
+    start: RecordingStart,
 }
 
 impl Timeline {
     pub(super) fn new(clock: Clock) -> Timeline {
-        Timeline { clock, last: 0, beginning: Beginning::default() }
+        Timeline { clock, last: 0, start: RecordingStart::default() }
     }
 
     /// The same, for a recording that begins with its first process; until then the capture has this metadata.
     pub(super) fn awaiting(self, metadata: Metadata) -> Timeline {
-        Timeline { clock: self.clock.awaiting(), beginning: Beginning::awaited(metadata), ..self }
+        Timeline { clock: self.clock.awaiting(), start: RecordingStart::awaited(metadata), ..self }
     }
 
     /// True while the first process is awaited.
     pub(crate) fn is_awaiting(&self) -> bool {
-        self.beginning.is_awaited()
+        self.start.is_awaited()
     }
 
     /// Notes that a process takes part since `time`, in shifted ticks.
     pub(super) fn met(&mut self, time: u64, writer: &mut Writer) -> Result<(), Error> {
-        self.beginning.met(time, &mut self.clock, writer)
+        self.start.met(time, &mut self.clock, writer)
     }
 
     /// Advances to this time, in shifted ticks; returns it converted, no earlier than any event before.
@@ -67,6 +67,6 @@ impl Timeline {
 
     /// Converts a reading by a clock started with the session; `None` if it was taken before the recording began.
     pub(super) fn counter(&self, counter: &Counter) -> Option<Counter> {
-        self.beginning.counter(counter)
+        self.start.counter(counter)
     }
 }

@@ -5,17 +5,17 @@ use capture::{Counter, Error, Metadata, Writer};
 
 /// The beginning of a recording.
 #[derive(Debug, Default)]
-pub(crate) struct Beginning {
+pub(crate) struct RecordingStart {
     /// The capture's metadata, while the first process is awaited.
     awaited: Option<Metadata>,
     /// How long the first process was awaited, in nanoseconds.
     waited: u64,
 }
 
-impl Beginning {
+impl RecordingStart {
     /// A recording that awaits its first process.
-    pub(crate) fn awaited(metadata: Metadata) -> Beginning {
-        Beginning { awaited: Some(metadata), waited: 0 }
+    pub(crate) fn awaited(metadata: Metadata) -> RecordingStart {
+        RecordingStart { awaited: Some(metadata), waited: 0 }
     }
 
     /// True while the first process is awaited.
