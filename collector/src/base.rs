@@ -3,8 +3,6 @@
 #[expect(unsafe_code, reason = "tells the allocator how many arenas to have")]
 pub(crate) mod address_space;
 pub(crate) mod alarm;
-#[cfg(test)]
-pub(crate) mod alone;
 pub(crate) mod background;
 #[expect(unsafe_code, reason = "reads the time stamp counter")]
 pub(crate) mod clock;
@@ -29,4 +27,6 @@ pub(crate) mod rights;
 pub(crate) mod scheduling;
 #[expect(unsafe_code, reason = "signal masks and signalfd")]
 pub(crate) mod signals;
+#[cfg(test)]
+pub(crate) mod testing;
 pub(crate) mod triggers;

@@ -65,7 +65,7 @@ impl AsFd for ListeningSocket {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::alone::is_alone;
+    use crate::base::testing::is_alone;
     use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, bind, connect, listen, socket_with};
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 

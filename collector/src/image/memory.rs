@@ -197,7 +197,7 @@ pub(crate) fn low_half(word: &std::sync::atomic::AtomicU64) -> &std::sync::atomi
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::alone::is_alone;
+    use crate::base::testing::is_alone;
     use std::sync::atomic::AtomicBool;
     use std::time::{Duration, Instant};
 
