@@ -11,8 +11,6 @@ pub(crate) mod end;
 pub(crate) mod kinds;
 mod memory;
 #[deny(unsafe_code)]
-pub(crate) mod missed;
-#[deny(unsafe_code)]
 mod names;
 #[deny(unsafe_code)]
 mod notes;
@@ -24,6 +22,8 @@ pub(crate) mod sampler;
 pub(crate) mod stack;
 #[expect(unsafe_code, reason = "reads the host's stack")]
 pub(crate) mod stack_reader;
+#[deny(unsafe_code)]
+pub(crate) mod vfork_notes;
 
 pub(crate) use memory::{are_out, disown, forget_owners};
 

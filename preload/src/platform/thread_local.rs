@@ -9,7 +9,7 @@
 //! | a call of libc's for the agent itself | `OWN_CALL` | any | `begin_own_call` | `end_own_call` | is ours: passed on; an allocation is counted as one of the agent's |
 //! | the program, but may not read the time | `MUTED` | any | `mute` | `unmute` | is passed on, counted as forbidden |
 //! | the next allocator | 0 | stack pointer of the hook | `enter_allocator` | `leave_allocator` | is part of the outer call, unless it is a handler's, which is recorded |
-//! | a child of `vfork` | any of the above | | the shim of `vfork` | the same, in the parent; `needs::leave_vfork` in a child that it forks | leaves a note, see `thread::missed` |
+//! | a child of `vfork` | any of the above | | the shim of `vfork` | the same, in the parent; `needs::leave_vfork` in a child that it forks | leaves a note, see `thread::vfork_notes` |
 //!
 //! ```text
 //!                    ┌── begin_own_call ──► own call (signals are blocked)
@@ -419,8 +419,8 @@ pub(crate) enum Attention {
     Exiting = 4,
     /// A signal handler that had interrupted a hook has requested the recording to stop or to resume.
     Switched = 8,
-    /// A child of vfork has left notes, see [`crate::thread::missed`].
-    Missed = 16,
+    /// A child of vfork has left notes, see [`crate::thread::vfork_notes`].
+    VforkNotes = 16,
     /// A signal handler that had interrupted a hook has taken from the thread the right to do more than read and
     /// write.
     Muted = 32,

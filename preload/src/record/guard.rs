@@ -150,10 +150,10 @@ impl HookGuard {
     #[inline(never)]
     // By value: a guard whose address is taken lies on the stack, in all hooks.
     fn attend(mut self) -> Self {
-        if Attention::Missed.is_called(self.local) {
-            Attention::Missed.dismiss(self.local);
+        if Attention::VforkNotes.is_called(self.local) {
+            Attention::VforkNotes.dismiss(self.local);
             let local = self.local;
-            thread::missed::tell(self.state(), local);
+            thread::vfork_notes::tell(self.state(), local);
         }
         if Attention::Nested.is_called(self.local) {
             Attention::Nested.dismiss(self.local);

@@ -15,9 +15,9 @@ use crate::platform::{arch, changes};
 use crate::process::{self, Loss, clock, filter, wrappers};
 use crate::record::guard::{Call, HookGuard, Returned};
 use crate::record::pools;
-use crate::thread::missed::{self, FAILED, FREED, Note};
 use crate::thread::sampler::{self, Candidate};
 use crate::thread::stack::Caller;
+use crate::thread::vfork_notes::{self, FAILED, FREED, Note};
 use crate::thread::{self, ThreadState};
 use core::ffi::c_int;
 use shared_ring::record::Record;
@@ -325,7 +325,7 @@ fn missed_allocation(address: usize, size: usize, alignment: usize) {
         if !local.is_busy() && local.is_within_allocator(arch::stack_pointer()) && process::is_wanted() {
             filter::add_inner(address);
         }
-        missed::note(local, Note { address, size, alignment });
+        vfork_notes::note(local, Note { address, size, alignment });
     }
 }
 
@@ -333,7 +333,7 @@ fn missed_allocation(address: usize, size: usize, alignment: usize) {
 #[cold]
 #[inline(never)]
 fn missed_free(address: usize) {
-    missed::note(arch::thread_local(), Note { address, size: FREED, alignment: 0 });
+    vfork_notes::note(arch::thread_local(), Note { address, size: FREED, alignment: 0 });
 }
 
 /// A failed call that could not be recorded, likewise noted.
@@ -342,7 +342,7 @@ fn missed_free(address: usize) {
 fn missed_failure(size: usize, alignment: usize) {
     // The full size would mean a freed block.
     let size = size.min(FREED - 1);
-    missed::note(arch::thread_local(), Note { address: FAILED, size, alignment });
+    vfork_notes::note(arch::thread_local(), Note { address: FAILED, size, alignment });
 }
 
 /// Pages were mapped.

@@ -42,7 +42,7 @@ pub(super) struct Public {
     /// Frames that the memos after this struct have room for; written before the memory is published.
     depth: u32,
     /// Notes of the owner's children of vfork.
-    pub(super) missed: Notes,
+    pub(super) vfork_notes: Notes,
 }
 
 const _: () = assert!(offset_of!(Memory, own) == 0 && offset_of!(Own, state) == 0);
@@ -126,11 +126,11 @@ pub(super) unsafe fn parts(memory: *mut Memory, tid: u32, depth: usize) -> Parts
     // SAFETY: mapped, zeroed at first, aligned for the type, and the caller's alone.
     let Own { state, rules, generation, scratch, script_frames } = unsafe { &mut (*memory).own };
     // SAFETY: mapped likewise, and everybody has only shared references to it.
-    let Public { owner, tid: owner_id, depth: room, missed } = unsafe { &(*memory).public };
+    let Public { owner, tid: owner_id, depth: room, vfork_notes } = unsafe { &(*memory).public };
     // Relaxed, both: the id is published with the next owner. The last owner may have ended unnoticed.
     owner.store(core::ptr::null_mut(), Ordering::Relaxed);
     owner_id.store(tid, Ordering::Relaxed);
-    missed.clear();
+    vfork_notes.clear();
     // First: whatever is unmapped or unloaded after this load invalidates the rest.
     let unmappings = changes::unmappings();
     let now = changes::generation();

@@ -1,4 +1,4 @@
-//! Notes that a child of vfork leaves for its parent, see [`super::missed`].
+//! Notes that a child of vfork leaves for its parent, see [`super::vfork_notes`].
 
 use core::cell::Cell;
 

@@ -40,13 +40,13 @@ pub(crate) fn note(local: &ThreadLocal, note: Note) {
     if !core::ptr::eq(memory.owner.load(core::sync::atomic::Ordering::Relaxed), local) {
         return;
     }
-    let count = memory.missed.count.get();
-    if let Some(place) = memory.missed.notes.get(count) {
+    let count = memory.vfork_notes.count.get();
+    if let Some(place) = memory.vfork_notes.notes.get(count) {
         place.set(note);
-        Attention::Missed.call(local);
+        Attention::VforkNotes.call(local);
         // Last, since the child may be killed in between.
         fence();
-        memory.missed.count.set(count.wrapping_add(1));
+        memory.vfork_notes.count.set(count.wrapping_add(1));
     } else {
         if note.size == FREED {
             local.count_free()
@@ -61,8 +61,8 @@ pub(crate) fn note(local: &ThreadLocal, note: Note) {
 #[cold]
 pub(crate) fn tell(state: &mut ThreadState, local: &ThreadLocal) {
     let Some(memory) = Public::of(local) else { return };
-    let count = memory.missed.count.replace(0);
-    for note in memory.missed.notes.iter().take(count) {
+    let count = memory.vfork_notes.count.replace(0);
+    for note in memory.vfork_notes.notes.iter().take(count) {
         state.tell_missed(note.get());
     }
 }
