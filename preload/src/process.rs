@@ -21,10 +21,10 @@
 //! socket. A child that was forked while a thread of its parent was starting or answering finds that state with a
 //! zeroed page, and goes back one step.
 
+#[expect(unsafe_code, reason = "makes parts of the segment accessible")]
+pub(crate) mod accessible;
 #[deny(unsafe_code)]
 pub(crate) mod clock;
-#[expect(unsafe_code, reason = "makes parts of the segment accessible")]
-pub(crate) mod commit;
 #[expect(unsafe_code, reason = "owns the memory of the filter")]
 pub(crate) mod filter;
 #[deny(unsafe_code)]

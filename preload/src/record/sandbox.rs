@@ -26,7 +26,7 @@
 use crate::platform::arch;
 use crate::platform::needs::{self, BEGIN, FILES, Need};
 use crate::platform::thread_local::Vforked;
-use crate::process::commit;
+use crate::process::accessible;
 use crate::record::guard::{self, HookGuard};
 use crate::thread::stack::Caller;
 use shared_ring::bpf::{Call, Instruction};
@@ -129,7 +129,7 @@ pub(crate) fn prepare(rule: Rule<'_>) -> Prepared {
             {
                 hook.state().learn_stack();
                 if forbidden & Need::Map as u32 != 0 {
-                    commit::commit_all();
+                    accessible::commit_all();
                 }
             }
             needs::forbid(forbidden);

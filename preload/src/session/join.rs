@@ -4,7 +4,7 @@ use super::connect;
 use super::{claim, doorbell, readiness, reservation, upcalls};
 use crate::modules;
 use crate::platform::{config, needs};
-use crate::process::{self, STARTING, Session, UNBORN, commit, pause};
+use crate::process::{self, STARTING, Session, UNBORN, accessible, pause};
 use crate::thread::sampler;
 use core::sync::atomic::Ordering;
 use shared_ring::handshake::Purpose;
@@ -76,7 +76,7 @@ pub(super) fn begin(session: Option<Session>) {
         is_begun
     });
     let (Some(session), Some(page)) = (session, process::page()) else { return process::rest() };
-    commit::begin();
+    accessible::begin();
     process::prepare(session, page);
     // Claimed now; otherwise the first calls of several threads would find each other claiming it.
     if !claim::claim(session, page) {

@@ -6,7 +6,7 @@
 
 use crate::modules::{self, functions};
 use crate::platform::{changes, own_image};
-use crate::process::commit::TableCommit;
+use crate::process::accessible::TableCommit;
 use crate::process::{self, Session, wrappers};
 use crate::thread::ThreadState;
 use crate::thread::provider::{self, Said, ScriptFrame};
