@@ -1,6 +1,7 @@
 //! Everything about the processor, the system and the process' own memory that knows nothing of recordings.
 
 pub(crate) mod address_space;
+pub(crate) mod allowed_calls;
 #[expect(unsafe_code, reason = "reads registers and thread-local storage")]
 pub(crate) mod arch;
 #[expect(unsafe_code, reason = "hands out memory before there is an allocator")]
@@ -12,7 +13,6 @@ pub(crate) mod elf;
 #[expect(unsafe_code, reason = "asks libc where it is")]
 pub(crate) mod errno;
 pub(crate) mod hash;
-pub(crate) mod needs;
 #[expect(unsafe_code, reason = "asks the dynamic loader")]
 pub(crate) mod own_call;
 #[expect(unsafe_code, reason = "asks the dynamic loader")]

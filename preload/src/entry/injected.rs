@@ -6,8 +6,8 @@
 
 use crate::entry::search_scope;
 use crate::next::real;
+use crate::platform::allowed_calls;
 use crate::platform::arch;
-use crate::platform::needs;
 use crate::platform::own_call::own_call;
 use crate::record::guard;
 use crate::record::guard::HookGuard;
@@ -41,7 +41,7 @@ pub(crate) unsafe extern "C" fn sysprof_memprof_injected(agent: *const c_char) -
     if !answer::hear_in(folder) {
         return NO_DOORBELL;
     }
-    needs::learn_late();
+    allowed_calls::learn_late();
     real::resolve_from_program();
     #[cfg(not(test))]
     crate::hooks::find_cxx();

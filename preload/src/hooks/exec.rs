@@ -14,7 +14,7 @@
 //! ```
 
 use crate::hooks::program::{self, Program};
-use crate::platform::needs::{self, Need};
+use crate::platform::allowed_calls::{self, Need};
 use crate::platform::{arch, config, own_image, sys};
 use crate::process;
 use core::ffi::{CStr, c_char, c_void};
@@ -37,7 +37,7 @@ const SMALL_IN_VFORK: usize = 1 << 16;
 /// its loader can open the agent.
 #[cold]
 fn may_be_loaded() -> bool {
-    needs::allows(Need::Begin) && is_in_reach()
+    allowed_calls::allows(Need::Begin) && is_in_reach()
 }
 
 /// True when a loader can open this library. As another user or in another root it may be unable to, and would say so
@@ -46,7 +46,7 @@ fn may_be_loaded() -> bool {
 #[cold]
 fn is_in_reach() -> bool {
     let name = own_image::name();
-    if name.is_null() || !needs::allows(Need::Files) {
+    if name.is_null() || !allowed_calls::allows(Need::Files) {
         return true;
     }
     // SAFETY: the loader's string for a library that is never unloaded.

@@ -15,9 +15,9 @@
 //! Nothing is mapped or allocated and no lock is taken, since this also runs in children of vfork. Scripts are not
 //! examined: their interpreters rarely need such a runtime, and what they start is examined then.
 
+use crate::platform::allowed_calls::{self, Need};
 use crate::platform::config;
 use crate::platform::elf::{DT_NEEDED, DT_NULL, DT_STRTAB};
-use crate::platform::needs::{self, Need};
 use core::ffi::{CStr, c_char, c_int};
 use libc::{PT_DYNAMIC, PT_LOAD};
 use rustix::fd::{AsFd, BorrowedFd};
@@ -66,7 +66,7 @@ impl Program {
     #[cold]
     #[inline(never)]
     pub(crate) fn wants_to_be_alone(self) -> bool {
-        if !needs::allows(Need::Files) {
+        if !allowed_calls::allows(Need::Files) {
             return false;
         }
         match self {

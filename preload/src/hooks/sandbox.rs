@@ -2,7 +2,7 @@
 
 use super::shims::syscall_shim;
 use crate::next::real;
-use crate::platform::needs::{self, Need};
+use crate::platform::allowed_calls::{self, Need};
 use crate::platform::sys;
 use crate::record::sandbox::{self, Rule};
 use core::ffi::c_int;
@@ -22,7 +22,7 @@ const TSC_SIGSEGV: u32 = libc::PR_TSC_SIGSEGV.cast_unsigned();
 /// # Safety
 /// Nobody changes it meanwhile.
 unsafe fn filter<'a>(address: usize) -> Rule<'a> {
-    if !needs::allows(Need::Probe) {
+    if !allowed_calls::allows(Need::Probe) {
         // Whether it can be read cannot be asked. An empty filter counts as forbidding everything.
         return Rule::Filter(&[]);
     }

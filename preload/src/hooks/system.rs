@@ -5,7 +5,7 @@ use crate::hooks::exec::{Ended, Strings, with_own_variables, with_variables};
 use crate::hooks::program::Program;
 use crate::modules;
 use crate::next::real;
-use crate::platform::needs::{self, Need};
+use crate::platform::allowed_calls::{self, Need};
 use crate::platform::{arch, changes, errno};
 use crate::record::lifecycle::{around_fork, exec_failed, execing, exiting};
 use core::ffi::{c_char, c_int, c_void};
@@ -245,7 +245,7 @@ const NOT_HELD: u64 = u64::MAX;
 
 /// Blocks all signals, if that is allowed; returns those that were blocked before.
 extern "C" fn hold_signals() -> u64 {
-    if needs::allows(Need::Map) { arch::block_signals(u64::MAX) } else { NOT_HELD }
+    if allowed_calls::allows(Need::Map) { arch::block_signals(u64::MAX) } else { NOT_HELD }
 }
 
 /// Undoes it, in the parent and in the child, even if another thread has forbidden it meanwhile.

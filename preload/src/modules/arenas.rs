@@ -7,7 +7,7 @@
 //! with may belong to it.
 
 use crate::modules::{c_library, musl};
-use crate::platform::needs::{self, Need};
+use crate::platform::allowed_calls::{self, Need};
 use crate::platform::{arch, sys};
 
 /// `HEAP_MAX_SIZE`.
@@ -66,7 +66,7 @@ pub(crate) fn is_on_main_stack(address: u64) -> bool {
 
 fn is_in_arena(address: u64) -> bool {
     let start = address & !(LARGEST_PART - 1);
-    if !needs::allows(Need::Leave) || !needs::allows(Need::Map) || start == 0 {
+    if !allowed_calls::allows(Need::Leave) || !allowed_calls::allows(Need::Map) || start == 0 {
         return false;
     }
     // The memory there may be anybody's, and may be unmapped at any time, so the kernel reads it.

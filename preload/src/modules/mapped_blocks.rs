@@ -13,7 +13,7 @@
 //! all that is remembered are threads' own stacks and pages of modules.
 
 use crate::modules::arenas;
-use crate::platform::needs::{self, Need};
+use crate::platform::allowed_calls::{self, Need};
 use crate::platform::{changes, sys};
 use core::sync::atomic::{AtomicBool, Ordering};
 
@@ -65,7 +65,7 @@ pub(crate) fn look(block: usize) {
     if arenas::is_below_break(block) {
         return;
     }
-    let may_ask = needs::allows(Need::Leave) && needs::allows(Need::Map);
+    let may_ask = allowed_calls::allows(Need::Leave) && allowed_calls::allows(Need::Map);
     let is_mapped = match may_ask.then(|| sys::copy_words(sys::thread_id(), block.wrapping_sub(8))) {
         Some(Ok([header])) => header & IS_MMAPPED != 0,
         Some(Err(rustix::io::Errno::FAULT)) => false,

@@ -3,7 +3,7 @@
 //! The loader's name for a module is only what it was asked to open: a path relative to a folder that the program has
 //! left, or one that leads to another file by now. The kernel says which file it was, and where that is.
 
-use crate::platform::needs::{self, Need};
+use crate::platform::allowed_calls::{self, Need};
 use crate::platform::sys;
 use core::ffi::CStr;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
@@ -29,7 +29,7 @@ impl Mappings {
     // Cost: the kernel takes a microsecond for some lines. The file is open for a moment.
     #[cold]
     pub(super) fn read(last: u64) -> Self {
-        if !needs::allows(Need::Mappings) {
+        if !allowed_calls::allows(Need::Mappings) {
             return Self { memory: core::ptr::null_mut(), length: 0 };
         }
         let mut list = Self { memory: sys::map_sparse(MOST).cast(), length: 0 };

@@ -13,7 +13,7 @@
 //!
 //! The maximum leaves room for growth from the start, since only root may raise it.
 
-use crate::platform::needs::{self, Need};
+use crate::platform::allowed_calls::{self, Need};
 use crate::platform::{arch, own_image};
 use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use rustix::process::{Resource, Rlimit, setrlimit};
@@ -139,7 +139,7 @@ pub(crate) fn shrink(bytes: usize) {
 /// Makes the limit again what the program asked for plus what is the agent's now.
 // Each thread that sets the limit checks afterwards that it is still right, so the last one leaves the right one.
 fn adjust() {
-    while IS_SET.load(Ordering::Acquire) && needs::allows(Need::Limits) {
+    while IS_SET.load(Ordering::Acquire) && allowed_calls::allows(Need::Limits) {
         let (asked, own, set) = (ASKED.load(), own(), SET.load());
         let before = limit();
         // A limit that another process has set is not ours to change.

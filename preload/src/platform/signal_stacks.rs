@@ -1,8 +1,8 @@
 //! Signal stacks that the kernel treats as unset while a handler runs on them (`SS_AUTODISARM`, `sigaltstack(2)`).
 //! Then it cannot be asked whether the thread runs on one.
 
+use crate::platform::allowed_calls::{self, Need};
 use crate::platform::arch;
-use crate::platform::needs::{self, Need};
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicBool, Ordering};
 
@@ -15,7 +15,7 @@ static ARE_DISARMED: AtomicBool = AtomicBool::new(false);
 /// Called when the calling thread has set a stack. Its flags are asked from the kernel, since the caller may have let
 /// the old stack's description overwrite the new one.
 pub(crate) fn note() {
-    let flags = if needs::allows(Need::SignalStack) { arch::signal_stack() } else { None };
+    let flags = if allowed_calls::allows(Need::SignalStack) { arch::signal_stack() } else { None };
     if flags.is_none_or(|flags| flags & SS_AUTODISARM != 0) {
         ARE_DISARMED.store(true, Ordering::Relaxed);
     }

@@ -1,7 +1,7 @@
 //! System calls, made directly: they neither touch `errno` nor pass through our own hooks.
 
 use crate::platform::address_space;
-use crate::platform::needs::{self, Need};
+use crate::platform::allowed_calls::{self, Need};
 use crate::platform::{arch, errno};
 use core::ffi::c_void;
 use core::ptr::null_mut;
@@ -21,7 +21,7 @@ const GUARDS: usize = 2 * GUARD;
 
 /// Zeroed private memory between guards, or null.
 pub(crate) fn map_private(bytes: usize) -> *mut c_void {
-    if !needs::allows(Need::Map) {
+    if !allowed_calls::allows(Need::Map) {
         return null_mut();
     }
     let Some(start) = reserve(bytes) else { return null_mut() };
@@ -243,7 +243,7 @@ pub(crate) fn copy_words<const N: usize>(thread: u32, from: u64) -> Result<[u64;
 /// True when the word at `address` can be read. Where asking is forbidden, nothing counts as readable.
 #[cold]
 pub(crate) fn is_readable(address: u64) -> bool {
-    needs::allows(Need::Probe) && arch::probe(address)
+    allowed_calls::allows(Need::Probe) && arch::probe(address)
 }
 
 /// False when a thread of this process is gone.
@@ -253,7 +253,7 @@ pub(crate) fn is_alive(thread: u32) -> bool {
 
 /// True when there is no thread with this id, neither here nor in a process that shares our memory.
 pub(crate) fn is_gone(thread: u32) -> bool {
-    needs::allows(Need::Threads) && arch::probe_any_thread(thread) == -i64::from(libc::ESRCH)
+    allowed_calls::allows(Need::Threads) && arch::probe_any_thread(thread) == -i64::from(libc::ESRCH)
 }
 
 /// Unmaps memory of [`map_private`] or [`map_sparse`], with its guards.
@@ -261,7 +261,7 @@ pub(crate) fn is_gone(thread: u32) -> bool {
 /// # Safety
 /// Nothing refers to the memory any more.
 pub(crate) unsafe fn unmap(start: *mut c_void, bytes: usize) {
-    if !needs::allows(Need::Map) {
+    if !allowed_calls::allows(Need::Map) {
         return;
     }
     let whole = bytes.saturating_add(GUARDS);
@@ -305,7 +305,7 @@ pub(crate) unsafe fn close(start: *mut c_void, bytes: usize) -> bool {
 /// Does something that no signal handler of this thread may see half done.
 #[cold]
 pub(crate) fn without_signals<R>(work: impl FnOnce() -> R) -> R {
-    if !needs::allows(Need::Map) {
+    if !allowed_calls::allows(Need::Map) {
         return work();
     }
     // If a sandbox refuses the call, no signals are blocked, and none count as blocked before: the call at the end
@@ -319,7 +319,7 @@ pub(crate) fn without_signals<R>(work: impl FnOnce() -> R) -> R {
 /// Waits until the word differs from `expected`, or somebody wakes us, or the time is over. Where waiting is
 /// forbidden, it spins for a moment.
 pub(crate) fn wait(cell: &core::sync::atomic::AtomicU64, expected: u64, milliseconds: u64) {
-    if !needs::allows(Need::Futex) {
+    if !allowed_calls::allows(Need::Futex) {
         (0..1000).for_each(|_| core::hint::spin_loop());
         return;
     }
@@ -334,7 +334,7 @@ pub(crate) fn wait(cell: &core::sync::atomic::AtomicU64, expected: u64, millisec
 /// Wakes the thread that waits on the word, unless that is forbidden: sleepers here also check by themselves from
 /// time to time.
 pub(crate) fn wake(word: &core::sync::atomic::AtomicU32) {
-    if !needs::allows(Need::Futex) {
+    if !allowed_calls::allows(Need::Futex) {
         return;
     }
     // At most one thread waits; nothing depends on which.

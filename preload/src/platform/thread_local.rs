@@ -9,7 +9,7 @@
 //! | a call of libc's for the agent itself | `OWN_CALL` | any | `begin_own_call` | `end_own_call` | is ours: passed on; an allocation is counted as one of the agent's |
 //! | the program, but may not read the time | `MUTED` | any | `mute` | `unmute` | is passed on, counted as forbidden |
 //! | the next allocator | 0 | stack pointer of the hook | `enter_allocator` | `leave_allocator` | is part of the outer call, unless it is a handler's, which is recorded |
-//! | a child of `vfork` | any of the above | | the shim of `vfork` | the same, in the parent; `needs::leave_vfork` in a child that it forks | leaves a note, see `thread::vfork_notes` |
+//! | a child of `vfork` | any of the above | | the shim of `vfork` | the same, in the parent; `allowed_calls::leave_vfork` in a child that it forks | leaves a note, see `thread::vfork_notes` |
 //!
 //! ```text
 //!                    ┌── begin_own_call ──► own call (signals are blocked)

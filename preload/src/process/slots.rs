@@ -46,7 +46,7 @@ pub(crate) fn lose(reason: Loss, events: u64) {
 /// ours to record.
 #[cold]
 pub(crate) fn is_itself() -> bool {
-    !crate::platform::needs::allows(crate::platform::needs::Need::ProcessId)
+    !crate::platform::allowed_calls::allows(crate::platform::allowed_calls::Need::ProcessId)
         || slot().and_then(ProcessSlot::owner).is_none_or(|(pid, _)| pid == sys::process_id())
 }
 

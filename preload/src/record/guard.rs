@@ -16,7 +16,7 @@
 
 pub(crate) mod pause;
 
-use crate::platform::needs::{self, Need};
+use crate::platform::allowed_calls::{self, Need};
 use crate::platform::thread_local::{Attention, Outer, ThreadLocal, Work, fence};
 use crate::platform::{arch, signal_stacks, sys};
 use crate::process::{self, Loss};
@@ -248,7 +248,7 @@ fn enter_otherwise(local: &'static ThreadLocal, call: Call, ip: u64, sp: u64, bp
 /// calls the later hook.
 fn was_left(local: &ThreadLocal, sp: usize) -> bool {
     local.is_hook_left(sp)
-        && needs::allows(Need::SignalStack)
+        && allowed_calls::allows(Need::SignalStack)
         // If this cannot be determined, the hook counts as still at work.
         && arch::signal_stack().is_some_and(|flags| {
             flags & libc::SS_ONSTACK == 0 && (flags & libc::SS_DISABLE == 0 || !signal_stacks::are_disarmed())
@@ -369,12 +369,12 @@ fn adopt(local: &'static ThreadLocal, call: Call) -> Option<HookGuard> {
     }
     let hook = HookGuard::begin(local);
     arrivals::arrive();
-    let may_begin = needs::allows(Need::Map) && needs::allows(Need::Counter);
+    let may_begin = allowed_calls::allows(Need::Map) && allowed_calls::allows(Need::Counter);
     // A process that may not begin threads' states still has a slot, to count what it loses. Signals are blocked
     // because a handler's calls in the middle of this could not be recorded, and would break off the exchange with
     // the collector.
     let adopted = sys::without_signals(|| {
-        let may_join = may_begin || needs::allows(Need::ProcessId);
+        let may_join = may_begin || allowed_calls::allows(Need::ProcessId);
         if !may_join || !join::join() || !may_begin {
             return Err(if may_begin { Loss::NoRing } else { Loss::Sandbox });
         }

@@ -1,8 +1,8 @@
 //! Beginning and end of the process, its threads and the images that it executes.
 
 use crate::modules::c_library;
+use crate::platform::allowed_calls;
 use crate::platform::arch;
-use crate::platform::needs;
 use crate::platform::thread_local::{Attention, ThreadLocal, Work};
 use crate::process;
 use crate::record::{guard, tracker};
@@ -108,7 +108,7 @@ pub(crate) fn around_fork(fork: impl FnOnce() -> Option<c_int>) -> c_int {
     // If there is no function to call, this fails like a fork for want of resources.
     let result = fork().unwrap_or(-1);
     if result == 0 {
-        needs::leave_vfork();
+        allowed_calls::leave_vfork();
     }
     fork::recover(connect::close_held);
     if process::is_recorded() && process::epoch() == 0 {

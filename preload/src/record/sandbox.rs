@@ -23,8 +23,8 @@
 //! longer. A filter that was installed before the program began, such as a service's or container's, cannot be seen;
 //! the collector checks it beforehand ([`system_calls`]).
 
+use crate::platform::allowed_calls::{self, BEGIN, FILES, Need};
 use crate::platform::arch;
-use crate::platform::needs::{self, BEGIN, FILES, Need};
 use crate::platform::thread_local::Vforked;
 use crate::process::accessible;
 use crate::record::guard::{self, HookGuard};
@@ -106,7 +106,7 @@ pub(crate) fn prepare(rule: Rule<'_>) -> Prepared {
     let local = arch::thread_local();
     let vforked = local.vforked();
     let is_muted = !vforked.is_it && matches!(rule, Rule::Strict | Rule::Counter);
-    let before = Prepared { forbidden: needs::forbidden_to_all(), is_muted, vforked };
+    let before = Prepared { forbidden: allowed_calls::forbidden_to_all(), is_muted, vforked };
     if vforked.is_it {
         local.set_vforked(confined(vforked, rule));
         return before;
@@ -120,7 +120,7 @@ pub(crate) fn prepare(rule: Rule<'_>) -> Prepared {
                 hook.state().begin_gap();
             }
             local.mute();
-            needs::forbid(Need::Counter as u32);
+            allowed_calls::forbid(Need::Counter as u32);
         }
         Rule::Filter(program) => {
             let forbidden = forbidden_by(program);
@@ -132,7 +132,7 @@ pub(crate) fn prepare(rule: Rule<'_>) -> Prepared {
                     accessible::commit_all();
                 }
             }
-            needs::forbid(forbidden);
+            allowed_calls::forbid(forbidden);
         }
     }
     before
@@ -174,7 +174,7 @@ impl Prepared {
         if self.vforked.is_it {
             return arch::thread_local().set_vforked(self.vforked);
         }
-        needs::forbid_only(self.forbidden);
+        allowed_calls::forbid_only(self.forbidden);
     }
 }
 

@@ -3,7 +3,7 @@
 use super::{connect, departure, doorbell, fork, join, readiness};
 use crate::next::allocator::{Allocator, Library};
 use crate::platform::thread_local::ThreadLocal;
-use crate::platform::{arch, config, needs, sys};
+use crate::platform::{allowed_calls, arch, config, sys};
 use crate::process::{self, ANSWERING, CONNECTED, DORMANT, LEAVING};
 use crate::thread::sampler;
 use shared_ring::handshake::Purpose;
@@ -47,7 +47,7 @@ pub(crate) fn hear(local: &ThreadLocal, tell: fn()) -> bool {
 /// Connects to the collector that has called this process since it last looked; true when that began a session.
 #[cold]
 fn answer(tell: fn()) -> bool {
-    if needs::is_confined() {
+    if allowed_calls::is_confined() {
         return false;
     }
     let Some(socket) = doorbell::take_call() else { return false };

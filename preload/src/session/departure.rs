@@ -69,7 +69,7 @@ fn is_everybody_out() -> bool {
     let epoch = fork::begin_alone_after_fork(0);
     // The thread that leaves may not have got this far yet.
     process::turn_away();
-    !crate::platform::needs::is_confined()
+    !crate::platform::allowed_calls::is_confined()
         && sys::fence_in_all_threads()
         && arrivals::arrivals() == 0
         && thread::are_out(epoch)

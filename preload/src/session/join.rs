@@ -3,7 +3,7 @@
 use super::connect;
 use super::{claim, doorbell, readiness, reservation, upcalls};
 use crate::modules;
-use crate::platform::{config, needs};
+use crate::platform::{allowed_calls, config};
 use crate::process::{self, STARTING, Session, UNBORN, accessible, pause};
 use crate::thread::sampler;
 use core::sync::atomic::Ordering;
@@ -68,7 +68,7 @@ pub(crate) fn begin_deaf() {
 #[cold]
 pub(super) fn begin(session: Option<Session>) {
     let session = session.filter(|session| {
-        needs::learn();
+        allowed_calls::learn();
         let is_begun = modules::start() && sampler::start(session);
         if !is_begun {
             reservation::void(&session.segment.geometry());

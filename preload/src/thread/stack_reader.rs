@@ -12,7 +12,7 @@
 //! pages is part of it.
 
 use crate::modules::{arenas, mapped_blocks};
-use crate::platform::needs::{self, Need};
+use crate::platform::allowed_calls::{self, Need};
 use crate::platform::{arch, sys};
 use unwind::{Memory, SavedWord, SavedWords};
 
@@ -87,7 +87,9 @@ impl Range {
             // SAFETY: reads a word that the kernel passed at the start: the place of the program's name, at the end
             // of the stack.
             let top = unsafe { libc::getauxval(libc::AT_EXECFN) };
-            !needs::allows(Need::Probe) && self.end < top && top.wrapping_sub(self.start) < arenas::MAIN_STACK
+            !allowed_calls::allows(Need::Probe)
+                && self.end < top
+                && top.wrapping_sub(self.start) < arenas::MAIN_STACK
         }
     }
 }

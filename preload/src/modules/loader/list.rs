@@ -17,7 +17,7 @@
 //! unknown.
 
 use super::{LinkMap, Object};
-use crate::platform::needs::{self, Need};
+use crate::platform::allowed_calls::{self, Need};
 use crate::platform::seqlock::{Mapped, Slot};
 use crate::platform::sys;
 use core::ffi::c_int;
@@ -180,7 +180,7 @@ impl Node {
 
 /// True when the kernel may copy for us and tell which thread this is.
 fn can_be_read() -> bool {
-    needs::allows(Need::Leave) && needs::allows(Need::Map)
+    allowed_calls::allows(Need::Leave) && allowed_calls::allows(Need::Map)
 }
 
 /// Address of the first description.
