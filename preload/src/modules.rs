@@ -30,7 +30,7 @@ mod table;
 
 use crate::modules::known_pages::{FOREIGN, OF_MODULES, share_a_page};
 use crate::modules::loader::{LinkMap, Object};
-use crate::platform::{changes, hash, own_image, sys};
+use crate::platform::{hash, invalidations, own_image, sys};
 use crate::process;
 use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_int, c_void};
@@ -71,7 +71,7 @@ pub(crate) fn start() -> bool {
         // libc may have unloaded modules of its own since the last session, unnoticed.
         shared_rules().invalidate(1..u64::MAX);
         table().clear();
-        changes::note_unloading();
+        invalidations::note_unloading();
     }
     functions::begin();
     SLOTS.map() && !RULES.load(Ordering::Relaxed).is_null()
@@ -330,7 +330,7 @@ pub(crate) fn forget_unloaded() {
         }
         is_gone
     });
-    changes::note_unloading();
+    invalidations::note_unloading();
 }
 
 /// Describes all modules that the loader has now, so that even a process that dies at once leaves their descriptions.
@@ -406,15 +406,15 @@ impl Modules for Loaded {
 #[cfg(test)]
 mod tests {
     use super::start;
-    use crate::platform::changes;
+    use crate::platform::invalidations;
 
     /// Check that rules which a thread has cached are void in another session, since unloadings between the two go
     /// unnoticed.
     #[test]
     fn rules_are_those_of_one_session() {
         assert!(start());
-        let first = changes::generation();
+        let first = invalidations::generation();
         assert!(start());
-        assert_ne!(changes::generation(), first);
+        assert_ne!(invalidations::generation(), first);
     }
 }

@@ -6,13 +6,13 @@ pub(crate) mod allowed_calls;
 pub(crate) mod arch;
 #[expect(unsafe_code, reason = "hands out memory before there is an allocator")]
 pub(crate) mod bootstrap;
-pub(crate) mod changes;
 #[expect(unsafe_code, reason = "reads the environment")]
 pub(crate) mod config;
 pub(crate) mod elf;
 #[expect(unsafe_code, reason = "asks libc where it is")]
 pub(crate) mod errno;
 pub(crate) mod hash;
+pub(crate) mod invalidations;
 #[expect(unsafe_code, reason = "asks the dynamic loader")]
 pub(crate) mod own_call;
 #[expect(unsafe_code, reason = "asks the dynamic loader")]

@@ -41,7 +41,7 @@ pub(crate) use slots::{
 };
 
 use crate::platform::thread_local::ThreadLocal;
-use crate::platform::{changes, sys};
+use crate::platform::{invalidations, sys};
 use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
@@ -175,7 +175,7 @@ pub(crate) fn silence() {
 pub(crate) fn listen() {
     crate::process::filter::resume();
     // Blocks that were given back meanwhile were not noticed.
-    changes::note_unmapping();
+    invalidations::note_unmapping();
     WANTED.store((&raw const control().recording).cast_mut(), Ordering::Relaxed);
     if matches!(STATE.load(Ordering::Acquire), LEAVING | DORMANT) {
         // Another thread has just left.

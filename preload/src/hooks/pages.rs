@@ -2,7 +2,7 @@
 
 use super::heap::in_hook;
 use crate::next::real;
-use crate::platform::{changes, errno};
+use crate::platform::{errno, invalidations};
 use crate::record::tracker;
 use crate::thread::stack::Caller;
 use core::ffi::{c_int, c_void};
@@ -26,7 +26,7 @@ pub(crate) unsafe extern "C" fn mmap(
     offset: i64,
 ) -> Pointer {
     if flags & libc::MAP_FIXED != 0 {
-        changes::note_unmapping();
+        invalidations::note_unmapping();
     }
     // SAFETY: passed on unchanged.
     let result = unsafe { real::mmap(address, length, protection, flags, descriptor, offset) };
@@ -75,7 +75,7 @@ pub(crate) unsafe extern "C" fn mremap(
     flags: c_int,
     to: Pointer,
 ) -> Pointer {
-    changes::note_unmapping();
+    invalidations::note_unmapping();
     // SAFETY: passed on unchanged.
     let result = unsafe { real::mremap(address, old, new, flags, to) }.unwrap_or_else(failed);
     if result == FAILED {
@@ -98,7 +98,7 @@ pub(crate) unsafe extern "C" fn mremap(
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub(crate) unsafe extern "C" fn mprotect(address: Pointer, length: usize, protection: c_int) -> c_int {
     if protection & libc::PROT_READ == 0 {
-        changes::note_unmapping();
+        invalidations::note_unmapping();
     }
     // SAFETY: passed on unchanged.
     unsafe { real::mprotect(address, length, protection) }.unwrap_or(-1)

@@ -6,7 +6,7 @@ use crate::hooks::program::Program;
 use crate::modules;
 use crate::next::real;
 use crate::platform::allowed_calls::{self, Need};
-use crate::platform::{arch, changes, errno};
+use crate::platform::{arch, errno, invalidations};
 use crate::record::lifecycle::{around_fork, exec_failed, execing, exiting};
 use core::ffi::{c_char, c_int, c_void};
 
@@ -203,7 +203,7 @@ pub(crate) unsafe extern "C" fn _Exit(code: c_int) -> ! {
 /// `int dlclose(void *handle)`: caches are invalidated before and after.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub(crate) unsafe extern "C" fn dlclose(handle: *mut c_void) -> c_int {
-    changes::note_unloading();
+    invalidations::note_unloading();
     // SAFETY: passed on unchanged.
     let result = unsafe { real::dlclose(handle) }.unwrap_or(-1);
     modules::forget_unloaded();

@@ -6,7 +6,7 @@
 //! reading, or `dlclose` changes that number and so invalidates all of them.
 
 use crate::modules::mapped_blocks;
-use crate::platform::{changes, sys};
+use crate::platform::{invalidations, sys};
 use core::sync::atomic::{AtomicU64, Ordering};
 
 const PAGE: u32 = 12;
@@ -30,7 +30,7 @@ pub(crate) fn share_a_page(one: u64, other: u64) -> bool {
 }
 
 fn word(address: u64) -> u64 {
-    (address >> PAGE) << 28 | u64::from(changes::unmappings() >> 1 & ((1 << 28) - 1))
+    (address >> PAGE) << 28 | u64::from(invalidations::unmappings() >> 1 & ((1 << 28) - 1))
 }
 
 impl KnownPages {

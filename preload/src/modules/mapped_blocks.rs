@@ -14,7 +14,7 @@
 
 use crate::modules::arenas;
 use crate::platform::allowed_calls::{self, Need};
-use crate::platform::{changes, sys};
+use crate::platform::{invalidations, sys};
 use core::sync::atomic::{AtomicBool, Ordering};
 
 /// The flag in a chunk's header (`IS_MMAPPED` in glibc's `malloc/malloc.c`).
@@ -73,14 +73,14 @@ pub(crate) fn look(block: usize) {
         Some(Err(_)) | None => true,
     };
     if is_mapped {
-        changes::note_unmapping();
+        invalidations::note_unmapping();
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::{begins_with_mapping, release, watch};
-    use crate::platform::changes;
+    use crate::platform::invalidations;
 
     /// Check that large blocks of any alignment are known by their addresses, and noted before they are unmapped; and
     /// that neither small blocks nor addresses without a block are, which are not read either.
@@ -91,9 +91,9 @@ mod tests {
         unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, 128 << 10) };
         watch();
         let noted = |block: usize| {
-            let before = changes::unmappings();
+            let before = invalidations::unmappings();
             release(block);
-            changes::unmappings() != before
+            invalidations::unmappings() != before
         };
         for alignment in (3..22).map(|bit| 1_usize << bit) {
             let mut block = core::ptr::null_mut();

@@ -11,7 +11,7 @@
 //! again.
 
 use crate::platform::thread_local::Attention;
-use crate::platform::{arch, changes};
+use crate::platform::{arch, invalidations};
 use crate::process::{self, Loss, clock, filter, wrappers};
 use crate::record::guard::{Call, HookGuard, Returned};
 use crate::record::pools;
@@ -356,7 +356,7 @@ pub(crate) fn mapped(address: usize, length: usize, kind: u32, in_hook: bool, ca
 
 /// Pages are about to be unmapped.
 pub(crate) fn unmapping(address: usize, length: usize) {
-    changes::note_unmapping();
+    invalidations::note_unmapping();
     other(|_| Record::Unmap { address: address as u64, length: length as u64 });
 }
 

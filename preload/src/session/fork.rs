@@ -2,7 +2,7 @@
 //! entering or leaving.
 
 use super::{arrivals, reservation};
-use crate::platform::{changes, sys};
+use crate::platform::{invalidations, sys};
 use crate::process::{self, ANSWERING, DORMANT, STARTING, UNBORN};
 use crate::thread;
 use core::sync::atomic::Ordering;
@@ -22,7 +22,7 @@ fn forget_parent(arriving: u32) -> bool {
         arrivals::forget_parent(arriving);
         thread::forget_owners();
         // A thread that does not exist here may have been writing its rules when they were copied.
-        changes::note_unloading();
+        invalidations::note_unloading();
     }
     is_new
 }
@@ -69,8 +69,8 @@ mod tests {
         assert!(process::map_page());
         // As fork leaves it.
         process::page().expect("mapped just now").is_known.store(0, Ordering::Relaxed);
-        let before = changes::generation();
+        let before = invalidations::generation();
         begin_alone_after_fork(0);
-        assert_ne!(changes::generation(), before);
+        assert_ne!(invalidations::generation(), before);
     }
 }

@@ -6,7 +6,7 @@
 use super::ThreadState;
 use super::notes::Notes;
 use crate::platform::thread_local::ThreadLocal;
-use crate::platform::{changes, sys};
+use crate::platform::{invalidations, sys};
 use crate::thread::provider::{MOST_FRAMES, ScriptFrame};
 use core::mem::{MaybeUninit, offset_of};
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
@@ -132,8 +132,8 @@ pub(super) unsafe fn parts(memory: *mut Memory, tid: u32, depth: usize) -> Parts
     owner_id.store(tid, Ordering::Relaxed);
     vfork_notes.clear();
     // First: whatever is unmapped or unloaded after this load invalidates the rest.
-    let unmappings = changes::unmappings();
-    let now = changes::generation();
+    let unmappings = invalidations::unmappings();
+    let now = invalidations::generation();
     if core::mem::replace(generation, now) == now {
         // Rules of an earlier owner are still right, but its pc ids may belong to another session's table.
         rules.clear_tags();

@@ -17,7 +17,7 @@
 //!
 //! A script's frame comes after the native frame that contains its place, which is the frame that runs it.
 
-use crate::platform::{changes, errno};
+use crate::platform::{errno, invalidations};
 use core::ffi::{c_uint, c_void};
 use core::sync::atomic::{AtomicPtr, Ordering};
 
@@ -48,10 +48,10 @@ static PROVIDER: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
 pub(crate) fn set(provider: *mut c_void) -> *mut c_void {
     // AcqRel: pairs with the load in `frames`, and whoever replaces a provider sees what was done before it was set.
     let before = PROVIDER.swap(provider, Ordering::AcqRel);
-    changes::note_provider(!provider.is_null());
+    invalidations::note_provider(!provider.is_null());
     if PROVIDER.load(Ordering::Acquire) != provider {
         // Another thread has set one meanwhile; the last thread to look is right.
-        changes::note_provider(!PROVIDER.load(Ordering::Acquire).is_null());
+        invalidations::note_provider(!PROVIDER.load(Ordering::Acquire).is_null());
     }
     before
 }

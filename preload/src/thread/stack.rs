@@ -5,7 +5,7 @@
 //! caller.
 
 use crate::modules::{self, functions};
-use crate::platform::{changes, own_image};
+use crate::platform::{invalidations, own_image};
 use crate::process::accessible::TableCommit;
 use crate::process::{self, Session, wrappers};
 use crate::thread::ThreadState;
@@ -82,7 +82,7 @@ impl ThreadState {
     #[inline(always)]
     pub(crate) fn stack(&mut self, caller: Caller, kind: u32) -> u32 {
         let [ip, sp, bp] = caller.into_words();
-        if !changes::are_plain(self.unmappings) {
+        if !invalidations::are_plain(self.unmappings) {
             return self.unusual_stack(ip, sp, bp, kind);
         }
         self.accessors.memory.begin(caller.registers.sp);
@@ -183,7 +183,7 @@ impl ThreadState {
     /// Discards what may no longer be true, and begins a walk.
     #[inline(always)]
     fn begin(&mut self, caller: Caller) {
-        if self.unmappings != changes::unmappings() {
+        if self.unmappings != invalidations::unmappings() {
             self.forget();
         }
         self.accessors.memory.begin(caller.registers.sp);
@@ -192,11 +192,11 @@ impl ThreadState {
     #[cold]
     #[inline(never)]
     fn forget(&mut self) {
-        self.unmappings = changes::unmappings();
+        self.unmappings = invalidations::unmappings();
         self.accessors.memory.forget();
         self.memos.clear();
-        if self.generation != changes::generation() {
-            self.generation = changes::generation();
+        if self.generation != invalidations::generation() {
+            self.generation = invalidations::generation();
             self.accessors.rules.clear();
         }
     }
