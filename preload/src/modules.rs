@@ -39,7 +39,7 @@ use mappings::Mappings;
 use shared_ring::module_log::{Described, MappedFile, Module};
 use table::{Entry, MAX_MODULES, Mapping, NONE, Table};
 use unwind::module::{CodeRanges, Image, Tables};
-use unwind::{Modules, Sections, SharedRules, SharedSlot, Text};
+use unwind::{CodeWithoutTables, Modules, Sections, SharedRules, SharedSlot};
 
 /// Slots of the process-wide rule table.
 const SHARED_RULES: usize = 1 << 16;
@@ -378,7 +378,7 @@ impl Modules for Loaded {
         Some(Sections { segment, segment_address: start, hdr_address: entry.hdr })
     }
 
-    fn text(&self, address: u64) -> Option<Text<'_>> {
+    fn text(&self, address: u64) -> Option<CodeWithoutTables<'_>> {
         musl::text(address)
     }
 

@@ -31,7 +31,7 @@ pub(crate) mod frame_pointer;
 
 use crate::arch::{self, Call};
 use crate::instruction::{Flow, Instruction};
-use crate::{CodeAddress, Kind, Modules, Rule, Text};
+use crate::{CodeAddress, CodeWithoutTables, Kind, Modules, Rule};
 
 /// Most instructions that are read for one rule: at most 30 µs, once.
 const INSTRUCTIONS: usize = 2048;
@@ -49,7 +49,7 @@ const FRAME_POINTER: u8 = 5;
 /// The rule for a frame that executes at `address`; `None` if its instructions do not determine it.
 #[cold]
 #[inline(never)]
-pub(crate) fn rule(text: Text<'_>, address: CodeAddress) -> Option<Rule> {
+pub(crate) fn rule(text: CodeWithoutTables<'_>, address: CodeAddress) -> Option<Rule> {
     // The instructions are those of x86-64.
     if !cfg!(target_arch = "x86_64") {
         return None;
@@ -124,7 +124,7 @@ struct State {
 }
 
 struct Search<'t> {
-    text: Text<'t>,
+    text: CodeWithoutTables<'t>,
     is_return: bool,
     found: Option<Rule>,
     /// The first function of a process or a thread was found.
@@ -359,7 +359,7 @@ fn is_filled_up(code: &[u8], at: usize) -> bool {
 }
 
 /// Whether the result of a call is passed to a function that ends the process or the thread.
-fn passes_to_end(text: Text<'_>, behind: usize) -> bool {
+fn passes_to_end(text: CodeWithoutTables<'_>, behind: usize) -> bool {
     // mov %eax,%edi; mov %rax,%rdi; movslq %eax,%rdi; cltq and mov %rax,%rdi
     let moves: [&[u8]; 4] =
         [&[0x89, 0xc7], &[0x48, 0x89, 0xc7], &[0x48, 0x63, 0xf8], &[0x48, 0x98, 0x48, 0x89, 0xc7]];

@@ -8,7 +8,7 @@
 //!   [`Scratch`], so even the first walk of a thread fits on a 16 KiB thread stack.
 //! - **Exact or ended.** A frame is only visited if its address is code and it was reached by unwind tables, by frame
 //!   pointers where there are no tables, or by the instructions of a leaf function or of a C library that is built
-//!   without tables ([`Text`]). Stack pointers rise strictly, except from a signal handler or from C to the goroutine
+//!   without tables ([`CodeWithoutTables`]). Stack pointers rise strictly, except from a signal handler or from C to the goroutine
 //!   that called it, which may be on other stacks. A chain that breaks a rule is cut, and [`End`] says why; nothing is
 //!   guessed by scanning.
 //! - **Hostile bytes are ordinary input.** Tables, headers and stack words may be anything. Every read is bounded,
@@ -71,9 +71,9 @@ mod go;
 mod hotspot;
 
 mod arch;
+mod code_without_tables;
 pub mod instruction;
 pub mod module;
-mod text;
 
 #[cfg(all(test, any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod testing;
@@ -81,6 +81,7 @@ mod testing;
 pub use address::CodeAddress;
 pub use cache::{RuleTable, SharedRules, SharedSlot};
 pub use cfi::Scratch;
+pub use code_without_tables::CodeWithoutTables;
 pub use end::End;
 pub use frame::Frame;
 pub use memo::{Accessors, Frames, Label, Labels, Memos, Numbered};
@@ -92,5 +93,4 @@ pub use sample::{SampledModules, StackSample, unwind_sample};
 pub use saved_words::{SavedWord, SavedWords};
 pub use sections::{Modules, Sections};
 pub use stack_memory::StackMemory;
-pub use text::Text;
 pub use walk::{step, walk};

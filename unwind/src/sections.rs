@@ -1,6 +1,6 @@
 //! What a walk needs to know about loaded modules.
 
-use crate::Text;
+use crate::CodeWithoutTables;
 
 /// The unwind tables of one module, as they lie in memory.
 ///
@@ -35,7 +35,7 @@ pub trait Modules {
 
     /// The code around `address`, if its instructions are read where tables are missing: that of a C library
     /// which is built without tables.
-    fn text(&self, address: u64) -> Option<Text<'_>> {
+    fn text(&self, address: u64) -> Option<CodeWithoutTables<'_>> {
         let _ = address;
         None
     }

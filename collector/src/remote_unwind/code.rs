@@ -6,7 +6,7 @@ use object::elf::{
 };
 use object::read::elf::{FileHeader, ProgramHeader, Sym};
 use symbols::{Binary, ModuleFile, Reason};
-use unwind::{Sections, SharedRules, SharedSlot, Text};
+use unwind::{CodeWithoutTables, Sections, SharedRules, SharedSlot};
 
 /// Most unwind rules cached for a file: enough for its hot addresses. A small file has one slot per [`CODE_OF_RULE`]
 /// bytes of code.
@@ -32,7 +32,7 @@ pub(crate) struct Code {
 #[derive(Clone, Copy)]
 struct Legible {
     segment: Segment,
-    never_return: [u64; Text::NEVER_RETURN.len()],
+    never_return: [u64; CodeWithoutTables::NEVER_RETURN.len()],
 }
 
 enum Bytes {
@@ -121,10 +121,10 @@ impl Code {
     }
 
     /// The code, in addresses of a process, if it has to be read because there are no tables.
-    pub(crate) fn text(&self, bias: u64) -> Option<Text<'_>> {
+    pub(crate) fn text(&self, bias: u64) -> Option<CodeWithoutTables<'_>> {
         let Legible { segment, never_return } = self.text?;
         let moved = |address: u64| if address == 0 { 0 } else { address.wrapping_add(bias) };
-        Some(Text {
+        Some(CodeWithoutTables {
             code: self.part(segment.offset, segment.length)?,
             address: segment.address.wrapping_add(bias),
             never_return: never_return.map(moved),
@@ -207,7 +207,7 @@ fn legible(bytes: &[u8], segments: &[Segment]) -> Option<Legible> {
     };
     exported(b"_dl_debug_addr")?;
     let segment = *segments.iter().find(|segment| segment.is_code)?;
-    let never_return = Text::NEVER_RETURN.map(|name| exported(name.to_bytes()).unwrap_or(0));
+    let never_return = CodeWithoutTables::NEVER_RETURN.map(|name| exported(name.to_bytes()).unwrap_or(0));
     Some(Legible { segment, never_return })
 }
 

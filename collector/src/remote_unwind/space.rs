@@ -4,7 +4,7 @@ use super::code::Code;
 use super::files::{FileId, Files};
 use std::collections::BTreeMap;
 use std::rc::Rc;
-use unwind::{Modules, SampledModules, Sections, SharedRules, Text};
+use unwind::{CodeWithoutTables, Modules, SampledModules, Sections, SharedRules};
 
 /// Most mappings kept for a process; Linux allows about as many.
 const MOST: usize = 1 << 17;
@@ -81,7 +81,7 @@ impl Modules for View<'_> {
         })
     }
 
-    fn text(&self, address: u64) -> Option<Text<'_>> {
+    fn text(&self, address: u64) -> Option<CodeWithoutTables<'_>> {
         let (_, code, bias) = self.module(address)?;
         code.text(bias)
     }

@@ -5,7 +5,7 @@ use super::{c_library, loader};
 use crate::platform::{arch, sys};
 use core::ffi::{CStr, c_int, c_void};
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
-use unwind::Text;
+use unwind::CodeWithoutTables;
 use unwind::module::Image;
 
 type GetAttributes = unsafe extern "C" fn(*const c_void, *mut Attributes) -> c_int;
@@ -20,8 +20,8 @@ struct Attributes([u8; 128]);
 // Relaxed everywhere: found before any walk, by the constructor or by the thread that first joins a recording; each
 // thread that walks has loaded a word of that recording with Acquire.
 static TEXT: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
-static NEVER_RETURN: [AtomicU64; Text::NEVER_RETURN.len()] =
-    [const { AtomicU64::new(0) }; Text::NEVER_RETURN.len()];
+static NEVER_RETURN: [AtomicU64; CodeWithoutTables::NEVER_RETURN.len()] =
+    [const { AtomicU64::new(0) }; CodeWithoutTables::NEVER_RETURN.len()];
 /// musl's `pthread_getattr_np` and `pthread_attr_getstack`; null elsewhere. Relaxed as above.
 static GET_ATTRIBUTES: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
 static GET_STACK: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
@@ -42,7 +42,7 @@ pub(crate) fn learn(look_up: fn(&CStr) -> *mut c_void) {
         return;
     };
     let Some(code) = image.code.as_slice().iter().find(|code| code.contains(&inside)) else { return };
-    for (place, name) in NEVER_RETURN.iter().zip(Text::NEVER_RETURN) {
+    for (place, name) in NEVER_RETURN.iter().zip(CodeWithoutTables::NEVER_RETURN) {
         place.store(look_up(name).addr() as u64, Ordering::Relaxed);
     }
     let [start, end] = &TEXT;
@@ -52,7 +52,7 @@ pub(crate) fn learn(look_up: fn(&CStr) -> *mut c_void) {
 
 /// The C library's code around an address, if its code must be read because it has no unwind tables.
 #[cold]
-pub(crate) fn text(address: u64) -> Option<Text<'static>> {
+pub(crate) fn text(address: u64) -> Option<CodeWithoutTables<'static>> {
     let [start, end] = &TEXT;
     let (start, end) = (start.load(Ordering::Relaxed), end.load(Ordering::Relaxed));
     if !(start..end).contains(&address) {
@@ -61,7 +61,7 @@ pub(crate) fn text(address: u64) -> Option<Text<'static>> {
     // SAFETY: the code of the C library, which is mapped readable and never unloaded.
     let code = unsafe { core::slice::from_raw_parts(start as *const u8, end.wrapping_sub(start) as usize) };
     let never_return = NEVER_RETURN.each_ref().map(|place| place.load(Ordering::Relaxed));
-    Some(Text { code, address: start, never_return })
+    Some(CodeWithoutTables { code, address: start, never_return })
 }
 
 /// True for addresses on the stack that this thread was created with; never in the first thread.

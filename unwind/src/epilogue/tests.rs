@@ -16,8 +16,11 @@ fn rule_of(code: &[u8], at: u64, is_return: bool) -> Option<Rule> {
     let mut bytes = vec![0x90; 16];
     bytes.extend(code);
     bytes.resize(0x200, 0xcc);
-    let text =
-        Text { code: &bytes, address: CODE - 16, never_return: [EXIT, 0, ABORT, 0, 0, 0, 0, 0, 0, 0, 0] };
+    let text = CodeWithoutTables {
+        code: &bytes,
+        address: CODE - 16,
+        never_return: [EXIT, 0, ABORT, 0, 0, 0, 0, 0, 0, 0, 0],
+    };
     rule(text, if is_return { CodeAddress::Return(CODE + at) } else { CodeAddress::Exact(CODE + at) })
 }
 
@@ -276,10 +279,10 @@ fn instructions_and_tables_say_the_same() {
         return;
     };
     let code = library.image.code.as_slice()[0].clone();
-    let text = Text {
+    let text = CodeWithoutTables {
         code: &library.memory[code.start as usize..code.end as usize],
         address: code.start,
-        never_return: Text::NEVER_RETURN
+        never_return: CodeWithoutTables::NEVER_RETURN
             .map(|name| library.exported.get(name.to_bytes()).copied().unwrap_or(0)),
     };
     let scratch = &mut Scratch::new();
@@ -325,7 +328,7 @@ proptest! {
     /// Check that any bytes are read within their bounds and in bounded time.
     #[test]
     fn any_code_is_survived(code in proptest::collection::vec(any::<u8>(), 0..300), at in 0..400u64, is_return: bool) {
-        let text = Text { code: &code, address: CODE, never_return: [CODE + 9; 11] };
+        let text = CodeWithoutTables { code: &code, address: CODE, never_return: [CODE + 9; 11] };
         let address = CODE + at;
         let _ = rule(text, if is_return { CodeAddress::Return(address) } else { CodeAddress::Exact(address) });
     }

@@ -8,16 +8,16 @@ use core::ffi::CStr;
 /// functions leave the stack as they found it. So it is used only for one module that is known to contain such code,
 /// not for anything that lacks a table.
 #[derive(Clone, Copy, Debug)]
-pub struct Text<'a> {
+pub struct CodeWithoutTables<'a> {
     /// The bytes of the code.
     pub code: &'a [u8],
     /// Where the code is mapped.
     pub address: u64,
-    /// Addresses of the functions in [`Text::NEVER_RETURN`]; 0 for those that are unknown.
-    pub never_return: [u64; Text::NEVER_RETURN.len()],
+    /// Addresses of the functions in [`CodeWithoutTables::NEVER_RETURN`]; 0 for those that are unknown.
+    pub never_return: [u64; CodeWithoutTables::NEVER_RETURN.len()],
 }
 
-impl Text<'_> {
+impl CodeWithoutTables<'_> {
     /// Functions of a C library that never return. The first two end a process and a thread with the result of its
     /// first function.
     pub const NEVER_RETURN: [&'static CStr; 11] = [
