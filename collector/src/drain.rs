@@ -80,9 +80,9 @@ pub(crate) struct Work {
 #[derive(Clone, Copy, Debug, Default)]
 struct Words {
     /// From images that would have woken us.
-    heard: usize,
+    waking: usize,
     /// From images that had to be looked at.
-    unheard: usize,
+    polled: usize,
 }
 
 /// State of the running thread.
@@ -130,7 +130,7 @@ impl Round {
     fn run(&mut self) -> bool {
         self.waiter.listen();
         let is_stopping = self.drain.shared.stop.load(Ordering::Acquire);
-        let is_greeted = self.welcome();
+        let is_greeted = self.take_new_images();
         if is_stopping {
             self.close();
         }
@@ -146,7 +146,7 @@ impl Round {
         }
         let parted = self.part(is_whole);
         let moved = self.sweep(now, is_whole);
-        self.waiter.moved(moved.heard + moved.unheard, parted > 0);
+        self.waiter.moved(moved.waking + moved.polled, parted > 0);
         let is_last = is_stopping && self.held.is_none() && self.ready.all().all(ImageDrain::is_read);
         for (image, _) in self.ready.visit(is_whole) {
             image.finish_ended(&mut self.merger);
@@ -172,14 +172,14 @@ impl Round {
             if !self.batch.is_empty() && (is_last || !is_greeted || !self.batch.has_only_images()) {
                 self.send();
             }
-            self.waiter.polled(moved.unheard);
+            self.waiter.polled(moved.polled);
             self.ready.part();
         }
         is_last || (is_stopping && self.drain.batches.is_given_up())
     }
 
     /// Takes in the images that connected since the last round; true if there are any.
-    fn welcome(&mut self) -> bool {
+    fn take_new_images(&mut self) -> bool {
         let time = self.drain.clock.now();
         let mut is_any = false;
         for image in self.drain.images.try_iter() {
@@ -232,13 +232,13 @@ impl Round {
             watcher: &self.drain.watcher,
             clock: &self.drain.clock,
         };
-        let (mut heard, mut unheard) = (0, 0);
-        let can_hear = self.waiter.hears(self.ready.busy().count());
+        let (mut waking, mut polled) = (0, 0);
+        let can_wait = self.waiter.can_wait_for(self.ready.busy().count());
         for (image, is_busy) in self.ready.visit(is_whole) {
-            let of_which = if is_busy && can_hear { &mut heard } else { &mut unheard };
+            let of_which = if is_busy && can_wait { &mut waking } else { &mut polled };
             *of_which += image.sweep(&mut sweep);
         }
-        Words { heard, unheard }
+        Words { waking, polled }
     }
 
     /// Merges everything that is due, and sends what fills batches.

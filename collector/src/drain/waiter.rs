@@ -30,9 +30,9 @@ const ALONE: Duration = Duration::from_secs(60);
 const POLLING: Duration = Duration::from_millis(8);
 /// … and, while thousands of processes are idle, how many times as long as looking at them all takes.
 const REST: u32 = 20;
-/// Deafness after a call for nothing, and its limit.
-const DEAF: Duration = Duration::from_micros(200);
-const DEAFEST: Duration = Duration::from_millis(10);
+/// Backoff after a call for nothing, and its limit.
+const BACKOFF: Duration = Duration::from_micros(200);
+const LONGEST_BACKOFF: Duration = Duration::from_millis(10);
 /// A wake-up was for nothing if fewer words came: even the smallest ring has this many when past its mark.
 const WORTH: usize = 128;
 
@@ -49,10 +49,10 @@ enum Woken {
 pub(crate) struct Waiter {
     wakeup: Arc<Wakeup>,
     /// The wakeup's count before the current round.
-    heard: u32,
+    seen: u32,
     waits: Vec<Wait>,
     woken: Woken,
-    deaf: Duration,
+    backoff: Duration,
     /// When the present round began.
     began: Instant,
     /// When the last round that visited all images began, and how long after it the next one is due where the kernel
@@ -68,10 +68,10 @@ impl Waiter {
     pub(crate) fn new(wakeup: Arc<Wakeup>) -> Waiter {
         Waiter {
             wakeup,
-            heard: 0,
+            seen: 0,
             waits: Vec::new(),
             woken: Woken::Us,
-            deaf: Duration::ZERO,
+            backoff: Duration::ZERO,
             began: Instant::now(),
             polled: Instant::now(),
             polling: POLLING,
@@ -83,14 +83,15 @@ impl Waiter {
     /// A round begins: any wakeup from now on ends the next sleep.
     pub(crate) fn listen(&mut self) {
         // Acquire pairs with the Release addition in `Wakeup::notify`.
-        self.heard = self.wakeup.count.load(Ordering::Acquire);
+        self.seen = self.wakeup.count.load(Ordering::Acquire);
         self.began = Instant::now();
     }
 
     /// The round has moved so many words, or found something else that it was called for.
     pub(crate) fn moved(&mut self, words: usize, is_called_for: bool) {
         let is_for_nothing = self.woken == Woken::Agent && words < WORTH && !is_called_for;
-        self.deaf = if is_for_nothing { (self.deaf * 2).clamp(DEAF, DEAFEST) } else { Duration::ZERO };
+        self.backoff =
+            if is_for_nothing { (self.backoff * 2).clamp(BACKOFF, LONGEST_BACKOFF) } else { Duration::ZERO };
     }
 
     /// The round has visited all images, and moved so many words of those that could not be waited for.
@@ -105,7 +106,7 @@ impl Waiter {
     }
 
     /// True when so many images can be waited for.
-    pub(crate) fn hears(&self, images: usize) -> bool {
+    pub(crate) fn can_wait_for(&self, images: usize) -> bool {
         self.can_wait_for_many && images < MOST
     }
 
@@ -119,10 +120,10 @@ impl Waiter {
         is_due: impl FnOnce() -> bool,
     ) {
         self.waits.clear();
-        self.add(&self.wakeup.clone().count, self.heard, WaitFlags::PRIVATE);
-        if !self.deaf.is_zero() {
-            let deaf = self.deaf;
-            if self.wait(deaf) == Woken::Us {
+        self.add(&self.wakeup.clone().count, self.seen, WaitFlags::PRIVATE);
+        if !self.backoff.is_zero() {
+            let backoff = self.backoff;
+            if self.wait(backoff) == Woken::Us {
                 self.woken = Woken::Us;
                 return;
             }
@@ -152,7 +153,7 @@ impl Waiter {
     /// Sleeps until a wakeup or until the time is over, ignoring agents.
     pub(crate) fn sleep_deaf(&mut self, time: Duration) {
         self.waits.clear();
-        self.add(&self.wakeup.clone().count, self.heard, WaitFlags::PRIVATE);
+        self.add(&self.wakeup.clone().count, self.seen, WaitFlags::PRIVATE);
         self.woken = self.wait(time);
     }
 
@@ -177,12 +178,12 @@ impl Waiter {
                 Err(Errno::TIMEDOUT) => return Woken::Clock,
                 // If several counts had changed already only the first is reported, so others may be agents.
                 Ok(0) | Err(Errno::INTR) => return Woken::Us,
-                Err(_) if self.wakeup.count.load(Ordering::Relaxed) != self.heard => return Woken::Us,
+                Err(_) if self.wakeup.count.load(Ordering::Relaxed) != self.seen => return Woken::Us,
                 Ok(_) | Err(_) => return Woken::Agent,
             }
         }
         let time = later(Timespec::default(), longest);
-        match futex::wait(&self.wakeup.count, futex::Flags::PRIVATE, self.heard, Some(&time)) {
+        match futex::wait(&self.wakeup.count, futex::Flags::PRIVATE, self.seen, Some(&time)) {
             Err(Errno::TIMEDOUT) => Woken::Clock,
             _ => Woken::Us,
         }
@@ -222,8 +223,8 @@ mod tests {
                 std::thread::sleep(Duration::from_millis(5));
                 wakeup.notify();
             });
-            let heard = waiter.heard;
-            while waiter.heard == heard {
+            let seen = waiter.seen;
+            while waiter.seen == seen {
                 waiter.sleep(std::iter::empty(), false, || false);
                 waiter.listen();
             }
@@ -251,21 +252,21 @@ mod tests {
         }
     }
 
-    /// Check that calls for nothing make deaf, longer and longer up to a limit, and one for something makes hear again.
+    /// Check that calls for nothing make it back off, longer and longer up to a limit, and one for something makes hear again.
     #[test]
     fn calls_for_nothing_make_deaf() {
         let (_bell, mut waiter) = waiter(true);
         waiter.woken = Woken::Agent;
         for expected in [1, 2, 4, 8, 16, 32, 50, 50] {
             waiter.moved(WORTH - 1, false);
-            assert_eq!(waiter.deaf, DEAF * expected);
+            assert_eq!(waiter.backoff, BACKOFF * expected);
         }
         waiter.moved(WORTH - 1, true);
-        assert_eq!(waiter.deaf, Duration::ZERO);
+        assert_eq!(waiter.backoff, Duration::ZERO);
         waiter.moved(WORTH, false);
-        assert_eq!(waiter.deaf, Duration::ZERO);
+        assert_eq!(waiter.backoff, Duration::ZERO);
         waiter.woken = Woken::Clock;
         waiter.moved(0, false);
-        assert_eq!(waiter.deaf, Duration::ZERO);
+        assert_eq!(waiter.backoff, Duration::ZERO);
     }
 }
