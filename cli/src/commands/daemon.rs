@@ -102,7 +102,7 @@ pub(crate) fn execute(arguments: Arguments) -> Outcome {
         Arc::new(Requests { folder, limits, recording, held: Mutex::default(), changed: Condvar::new() });
     let sockets = [ControlSocket::open_as_daemon, ControlSocket::open].map(|open| {
         let requests = requests.clone();
-        open(Arc::new(move |words: &[OsString]| requests.obey(words)))
+        open(Arc::new(move |words: &[OsString]| requests.answer(words)))
     });
     let [named, numbered] = sockets;
     let named = named
@@ -185,7 +185,7 @@ impl Requests {
         self.changed.notify_all();
     }
 
-    fn obey(&self, words: &[OsString]) -> Answer {
+    fn answer(&self, words: &[OsString]) -> Answer {
         let words: Vec<&str> = words.iter().filter_map(|word| word.to_str()).collect();
         let [command, pid, rest @ ..] = words.as_slice() else {
             return Err("a command names a process".to_string());

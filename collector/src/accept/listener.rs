@@ -265,7 +265,7 @@ impl Host {
                 break;
             }
             for agent in waiting.take(&ready) {
-                self.hear(&agent, admission);
+                self.answer_or_refuse(&agent, admission);
             }
             if ready.has_new {
                 self.let_in(&mut listening, admission, &mut waiting);
@@ -305,7 +305,7 @@ impl Host {
     }
 
     /// Answers an agent that has spoken. One that gets no memory is told so; otherwise it would come again.
-    fn hear(&self, agent: &Unauthenticated, admission: &Admission) {
+    fn answer_or_refuse(&self, agent: &Unauthenticated, admission: &Admission) {
         if let Err(error) = self.answer(agent, admission) {
             self.note(&error);
             let _ = refuse(&agent.socket, Verdict::NoMeans);
@@ -545,7 +545,7 @@ mod tests {
         rustix::net::send(&gone, &hello(PROTOCOL_VERSION), SendFlags::empty()).unwrap();
         drop(gone);
         let peer = Peer::of(&ours).unwrap();
-        listener.host.hear(&Unauthenticated::new(ours, peer), &Admission::Closed);
+        listener.host.answer_or_refuse(&Unauthenticated::new(ours, peer), &Admission::Closed);
         let remark = listener.host.unrecorded.remark().unwrap();
         assert!(remark.contains("waited too long"), "{remark}");
         let old = connect(&listener);

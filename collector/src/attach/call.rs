@@ -277,7 +277,7 @@ fn answer(host: &Host, socket: &OwnedFd, pid: u32) -> Result<Option<Arc<Image>>,
         let _ = refuse(&agent, Verdict::NotChosen);
         return Ok(None);
     }
-    let Some(hello) = hear(&agent) else { return Ok(None) };
+    let Some(hello) = next_hello(&agent) else { return Ok(None) };
     if hello.version != PROTOCOL_VERSION {
         let _ = refuse(&agent, Verdict::Version);
         return Err(Refusal::Version { pid, theirs: hello.version, ours: PROTOCOL_VERSION });
@@ -292,12 +292,12 @@ fn answer(host: &Host, socket: &OwnedFd, pid: u32) -> Result<Option<Arc<Image>>,
     let (image, descriptors) = host.image(&hello, info).map_err(|source| Refusal::System { pid, source })?;
     // An agent does not wait for long, nor say that it has given up.
     let is_taken = accept(&agent, image.memory.geometry(), descriptors).is_ok()
-        && hear(&agent).is_some_and(|hello| hello.purpose == Purpose::Mapped);
+        && next_hello(&agent).is_some_and(|hello| hello.purpose == Purpose::Mapped);
     Ok(is_taken.then_some(image))
 }
 
 /// The agent's next message, unless it goes.
-fn hear(agent: &OwnedFd) -> Option<Hello> {
+fn next_hello(agent: &OwnedFd) -> Option<Hello> {
     let mut message = [0; MESSAGE];
     let has_spoken = is_readable(agent, PATIENCE);
     let (length, _) =

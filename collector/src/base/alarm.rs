@@ -19,7 +19,7 @@ impl Alarm {
     }
 
     /// Clears all calls so far.
-    pub(crate) fn hear(&self) {
+    pub(crate) fn clear(&self) {
         let _ = rustix::io::read(&self.0, &mut [0; 8]);
     }
 }

@@ -29,7 +29,7 @@ impl Failure {
     pub(crate) fn take(&self) -> Option<String> {
         let reason = self.reason.lock().unwrap_or_else(PoisonError::into_inner).take();
         if reason.is_some() {
-            self.alarm.hear();
+            self.alarm.clear();
         }
         reason
     }

@@ -341,7 +341,7 @@ impl Round {
             // Once all its processes have ended, an event would wake every poll.
             self.is_alive[place] = !descriptor.revents().intersects(PollFlags::HUP | PollFlags::ERR);
         }
-        alarm.hear();
+        alarm.clear();
     }
 }
 

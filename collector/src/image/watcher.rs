@@ -61,7 +61,7 @@ struct Watch {
     /// Those that announced an exec.
     execing: FxHashSet<Place>,
     /// Those without a pidfd.
-    unheard: FxHashSet<Place>,
+    unwatched: FxHashSet<Place>,
     scan: ProcScan,
 }
 
@@ -131,8 +131,8 @@ impl Watch {
     fn new(alarm: &Alarm, scan: ProcScan) -> std::io::Result<Watch> {
         let epoll = Arc::new(epoll::create(CreateFlags::CLOEXEC)?);
         epoll::add(&epoll, alarm, EventData::new_u64(ALARM), EventFlags::IN)?;
-        let (all, execing, unheard) = Default::default();
-        Ok(Watch { epoll, all, execing, unheard, scan })
+        let (all, execing, unwatched) = Default::default();
+        Ok(Watch { epoll, all, execing, unwatched, scan })
     }
 
     fn run(mut self, inbox: &mpsc::Receiver<Request>, alarm: &Alarm) {
@@ -146,7 +146,7 @@ impl Watch {
                 }
             }
             self.look_at_execing();
-            for place in self.unheard.drain().collect::<Vec<_>>() {
+            for place in self.unwatched.drain().collect::<Vec<_>>() {
                 if let Some(Watched { image, ns_pid, pid, .. }) = self.all.remove(&place) {
                     self.watch(place, image, ns_pid, pid);
                 }
@@ -185,14 +185,14 @@ impl Watch {
     fn watch(&mut self, place: Place, image: Arc<Image>, ns_pid: u32, pid: u32) {
         let pidfd = match open(&image, pid) {
             Found::Pidfd(pidfd) => add(&self.epoll, &pidfd, place).then(|| Arc::new(pidfd)),
-            Found::Unheard => None,
+            Found::Unwatchable => None,
             Found::Gone => {
                 self.all.remove(&place);
                 return image.gone(place.1, ns_pid, None);
             }
         };
         if pidfd.is_none() {
-            self.unheard.insert(place);
+            self.unwatched.insert(place);
         }
         self.all.insert(place, Watched { image, ns_pid, pid, pidfd });
     }
@@ -213,7 +213,7 @@ impl Watch {
 
     /// Waits until processes end, a request arrives, or the next look at an announced exec is due.
     fn wait(&mut self, alarm: &Alarm, news: &mut Vec<Event>) {
-        let timeout = match (self.execing.is_empty(), self.unheard.is_empty()) {
+        let timeout = match (self.execing.is_empty(), self.unwatched.is_empty()) {
             (false, _) => Some(&ROUND),
             (true, false) => Some(&UNHEARD),
             (true, true) => None,
@@ -224,7 +224,7 @@ impl Watch {
         for event in news.drain(..) {
             let number = event.data.u64();
             if number == ALARM {
-                alarm.hear();
+                alarm.clear();
                 continue;
             }
             let place = (ImageId((number >> 32) as u32), number as u32);
@@ -247,7 +247,7 @@ fn add(epoll: &OwnedFd, pidfd: &OwnedFd, (image, slot): Place) -> bool {
 enum Found {
     Pidfd(OwnedFd),
     /// It is there, but cannot be watched now.
-    Unheard,
+    Unwatchable,
     Gone,
 }
 
@@ -262,7 +262,7 @@ fn open(image: &Image, pid: u32) -> Found {
         // Other errors are shortages here or in the system, or reasons of other kernels that we do not know: ask
         // whether it exists.
         Err(_) if test_kill_process(number) == Err(Errno::SRCH) => Found::Gone,
-        Err(_) => Found::Unheard,
+        Err(_) => Found::Unwatchable,
     }
 }
 
@@ -270,7 +270,7 @@ fn open(image: &Image, pid: u32) -> Found {
 pub(crate) fn end_by_now(image: &Image, pid: u32) -> End {
     let pidfd = match open(image, pid) {
         Found::Pidfd(pidfd) => pidfd,
-        Found::Unheard => return End::Running,
+        Found::Unwatchable => return End::Running,
         Found::Gone => return End::Gone(None),
     };
     let mut descriptors = [PollFd::new(&pidfd, PollFlags::IN)];

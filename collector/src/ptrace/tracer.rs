@@ -133,7 +133,7 @@ fn settle(control: &OwnedFd) {
 fn serve_all(control: &OwnedFd, kinds: &[Kind]) {
     let mut threads: Vec<JoinHandle<()>> = Vec::new();
     loop {
-        match hear(control, kinds) {
+        match begin_next_job(control, kinds) {
             // If there is no thread for it, the other side sees the conversation end.
             Ok(Some(begun)) => threads.push(begun),
             Ok(None) => break,
@@ -155,13 +155,13 @@ pub(crate) fn is_abandoned() -> bool {
 }
 
 /// Begins the next job; `None` when nobody can send one any more.
-fn hear(control: &OwnedFd, kinds: &[Kind]) -> io::Result<Option<JoinHandle<()>>> {
+fn begin_next_job(control: &OwnedFd, kinds: &[Kind]) -> io::Result<Option<JoinHandle<()>>> {
     let mut bytes = [0; JOB];
     let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
-    let heard =
+    let received =
         recvmsg(control, &mut [IoSliceMut::new(&mut bytes)], &mut ancillary, RecvFlags::CMSG_CLOEXEC)?;
-    if heard.bytes == 0 {
+    if received.bytes == 0 {
         return Ok(None);
     }
     let link = ancillary.drain().find_map(|message| match message {
@@ -169,7 +169,7 @@ fn hear(control: &OwnedFd, kinds: &[Kind]) -> io::Result<Option<JoinHandle<()>>>
         _ => None,
     });
     let link = link.ok_or_else(|| io::Error::other("it has no conversation"))?;
-    let (name, job): (String, Vec<u8>) = decode(&bytes[..heard.bytes])?;
+    let (name, job): (String, Vec<u8>) = decode(&bytes[..received.bytes])?;
     let kind = kinds.iter().find(|kind| kind.name == name);
     let kind = kind.ok_or_else(|| io::Error::other(format!("nobody knows {name}")))?;
     (kind.begin)(&job, Link(link.into())).map(Some)
