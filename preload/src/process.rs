@@ -352,10 +352,10 @@ pub(crate) fn is_at_rest(local: &ThreadLocal) -> bool {
     local.is_at_rest() && !has_news(local)
 }
 
-/// True when something has changed since the thread last called [`crate::session::answer::hear`], which it has to do again.
+/// True when something has changed since the thread last called [`crate::session::answer::catch_up`], which it has to do again.
 #[inline(always)]
 pub(crate) fn has_news(local: &ThreadLocal) -> bool {
-    !local.has_heard(epoch())
+    !local.has_met(epoch())
 }
 
 /// An epoch that no thread has, and that is no generation of a doorbell.

@@ -126,7 +126,7 @@ pub(crate) extern "C" fn sysprof_memprof_withdrawn() -> c_int {
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub(crate) extern "C" fn sysprof_memprof_answer() {
     // This also covers a recording that has ended since the process' last call, and that it has to leave first.
-    guard::hear(arch::thread_local());
+    guard::catch_up(arch::thread_local());
     // A process that is recorded appears in the capture even if it never allocates.
     drop(HookGuard::enter_to_tell());
 }

@@ -117,7 +117,7 @@ unsafe fn pass<A: Allocator>(
 ) -> Pointer {
     let local = arch::thread_local();
     if process::has_news(local)
-        && guard::hear(local)
+        && guard::catch_up(local)
         && let Some(candidate) = sampler::candidate(size)
     {
         // SAFETY: the caller passes the shim's arguments.
@@ -587,7 +587,7 @@ unsafe fn release_sample<A: Allocator>(block: Pointer, entry: *const u64, bp: u6
 unsafe fn release_candidate(block: Pointer, entry: *const u64, bp: u64, next: Free) {
     let local = arch::thread_local();
     let is_wanted = filter::take(block.addr())
-        || (process::has_news(local) && guard::hear(local) && filter::take(block.addr()));
+        || (process::has_news(local) && guard::catch_up(local) && filter::take(block.addr()));
     if is_wanted {
         // SAFETY: the caller passes a block, and the shim's arguments.
         unsafe { release_recorded(block, entry, bp, next) };

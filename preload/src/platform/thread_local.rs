@@ -26,12 +26,12 @@
 //! interrupted instruction, and the next hook of the program finds out.
 //!
 //! **A forked child** has a copy of the block of the thread that forked, in the state that it was in. Its epoch is
-//! another process', so the first hook starts over (`hear`). If the fork was called in a handler that had interrupted
+//! another process', so the first hook starts over (`meet`). If the fork was called in a handler that had interrupted
 //! a hook, that hook ends in the child, too: see `session::fork`. **A child of vfork** runs on the block itself.
 //! Meanwhile the epoch is one that no process has, so no hook can begin.
 //!
 //! **What outlives a recording** in the block (calls counted for the next record, the countdown, being at rest) is
-//! discarded in one place, [`ThreadLocal::hear`], when the thread first meets the next recording.
+//! discarded in one place, [`ThreadLocal::meet`], when the thread first meets the next recording.
 
 use core::cell::Cell;
 use core::ffi::c_void;
@@ -63,7 +63,7 @@ pub(crate) struct ThreadLocal {
     in_vfork: Cell<u8>,
     /// What the next hook has to do beside its own work, and at its end: see [`Attention`].
     attention: Cell<u8>,
-    /// Nothing is recorded, and no thread is waited for, as the thread found out when it `heard`. See
+    /// Nothing is recorded, and no thread is waited for, as the thread found out when it caught up. See
     /// [`crate::process::is_at_rest`].
     at_rest: Cell<bool>,
     /// Allocations that were lost while `busy`, to be reported with the next record.
@@ -75,7 +75,7 @@ pub(crate) struct ThreadLocal {
     /// Bytes until the next sample, see [`crate::thread::sampler`].
     pub(crate) countdown: Cell<i64>,
     /// The value of [`crate::process::epoch`] when the thread last found out what it means; 0 if it never did.
-    heard: Cell<u32>,
+    epoch_met: Cell<u32>,
     /// The last block that was recorded with an announced kind, see [`hinted`].
     pub(crate) hinted_block: Cell<u32>,
     /// The size that was requested from the `operator new` that announced `kind_hint`.
@@ -332,7 +332,7 @@ impl ThreadLocal {
         debug_assert!(self.is_busy() && !self.is_in_vfork(), "only hooks join");
         self.state.set(state);
         self.epoch.set(epoch);
-        self.hear(epoch);
+        self.meet(epoch);
     }
 
     /// The thread has no state any more.
@@ -342,15 +342,15 @@ impl ThreadLocal {
 
     /// True when the thread has found out what this epoch of the process means for it.
     #[inline(always)]
-    pub(crate) fn has_heard(&self, epoch: u32) -> bool {
-        self.heard.get() == epoch
+    pub(crate) fn has_met(&self, epoch: u32) -> bool {
+        self.epoch_met.get() == epoch
     }
 
     /// The thread meets a process of this epoch. What it kept of an earlier recording is discarded, and in a forked
     /// child so is what its parent will report. A thread that has met no epoch before has kept nothing, or only what
     /// is its own.
-    pub(crate) fn hear(&self, epoch: u32) {
-        let before = self.heard.replace(epoch);
+    pub(crate) fn meet(&self, epoch: u32) {
+        let before = self.epoch_met.replace(epoch);
         self.at_rest.set(false);
         // The countdown was set to let calls pass, or belongs to another recording.
         self.countdown.set(UNDRAWN);
@@ -365,7 +365,7 @@ impl ThreadLocal {
         self.countdown.set(bytes);
     }
 
-    /// What the thread knew when it last heard.
+    /// What the thread knew when it last caught up.
     #[inline(always)]
     pub(crate) fn is_at_rest(&self) -> bool {
         self.at_rest.get()

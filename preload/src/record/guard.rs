@@ -328,7 +328,7 @@ fn count_untold(local: &ThreadLocal, call: Call) {
 fn enter_no_more(local: &'static ThreadLocal) -> Option<HookGuard> {
     if !process::is_recorded() {
         process::leave();
-        hear(local);
+        catch_up(local);
     }
     None
 }
@@ -347,7 +347,7 @@ fn enter_slowly(local: &'static ThreadLocal, call: Call) -> Option<HookGuard> {
         }
         return None;
     }
-    if !process::is_wanted() && !hear(local) {
+    if !process::is_wanted() && !catch_up(local) {
         return None;
     }
     if local.is_within_allocator(arch::stack_pointer()) {
@@ -365,7 +365,7 @@ fn enter_slowly(local: &'static ThreadLocal, call: Call) -> Option<HookGuard> {
 /// Sets up the thread's state, and claims a slot for its process if need be.
 fn adopt(local: &'static ThreadLocal, call: Call) -> Option<HookGuard> {
     if process::has_news(local) {
-        local.hear(process::epoch());
+        local.meet(process::epoch());
     }
     let hook = HookGuard::begin(local);
     arrivals::arrive();
@@ -427,8 +427,8 @@ pub(crate) fn is_inside() -> bool {
 
 /// Finds out for a thread, which is in no hook of a session, what has changed since it last did. True when its calls
 /// are to be recorded from now on.
-pub(crate) fn hear(local: &ThreadLocal) -> bool {
-    answer::hear(local, pause::tell)
+pub(crate) fn catch_up(local: &ThreadLocal) -> bool {
+    answer::catch_up(local, pause::tell)
 }
 
 /// The thread's destructors have run: its ring is given back now.

@@ -13,7 +13,7 @@ use shared_ring::handshake::Purpose;
 /// has begun.
 #[cold]
 #[inline(never)]
-pub(crate) fn hear(local: &ThreadLocal, tell: fn()) -> bool {
+pub(crate) fn catch_up(local: &ThreadLocal, tell: fn()) -> bool {
     if local.is_busy() || local.is_in_vfork() || local.is_within_allocator(arch::stack_pointer()) {
         return false;
     }
@@ -27,14 +27,14 @@ pub(crate) fn hear(local: &ThreadLocal, tell: fn()) -> bool {
             if !answer(tell) {
                 let is_settled = departure::settle();
                 let bytes = if is_settled { sampler::UNRECORDED } else { departure::until_next_look() };
-                local.hear(epoch);
+                local.meet(epoch);
                 local.rest(is_settled && Library::is_plain(), bytes);
                 return false;
             }
             // The epoch of the session that has just begun.
-            local.hear(process::epoch());
+            local.meet(process::epoch());
         }
-        CONNECTED => local.hear(epoch),
+        CONNECTED => local.meet(epoch),
         _ => {
             fork::recover(connect::forget_held);
             return false;

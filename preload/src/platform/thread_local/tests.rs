@@ -20,7 +20,7 @@ impl ThreadLocal {
             nested_frees: Cell::new(0),
             fork: Cell::new(0),
             countdown: Cell::new(UNDRAWN),
-            heard: Cell::new(0),
+            epoch_met: Cell::new(0),
             hinted_block: Cell::new(0),
             size_hint: Cell::new(0),
         }
@@ -263,14 +263,14 @@ fn signals_may_come_anywhere() {
 fn what_is_kept_ends_with_its_recording() {
     let local = ThreadLocal::new();
     local.count_allocation();
-    local.hear(1);
+    local.meet(1);
     assert_eq!(local.take_nested(), [1, 0]);
     local.count_free();
-    local.hear(1);
+    local.meet(1);
     assert!(Attention::Nested.is_called(&local));
     local.rest(true, 1000);
-    assert!(local.is_at_rest() && local.has_heard(1));
-    local.hear(2);
-    assert!(!local.is_at_rest() && !local.has_heard(1) && !local.needs_attention());
+    assert!(local.is_at_rest() && local.has_met(1));
+    local.meet(2);
+    assert!(!local.is_at_rest() && !local.has_met(1) && !local.needs_attention());
     assert_eq!((local.take_nested(), local.countdown.get()), ([0, 0], UNDRAWN));
 }
