@@ -84,7 +84,7 @@ fn hundreds_of_forks_are_exact() {
 /// Check that more processes than the collector can wait for at once are exact, those that sleep, short ones beside
 /// them, and what the sleeping ones fork.
 #[test]
-fn crowds_are_exact() {
+fn many_processes_are_exact() {
     let (ran, capture) = record(c("starts_a_crowd").build()).run();
     if ran.code == 77 {
         return skip("a crowd", "there may not be so many processes here");

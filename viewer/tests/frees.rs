@@ -464,7 +464,7 @@ fn pairs_are_told_by_function() {
 
 /// Check that the middle lifetime is that of the middle block, and that blocks which were never freed have no part in it.
 #[test]
-fn lifetimes_of_parcels_have_a_middle() {
+fn lifetimes_have_a_median() {
     let stats = |ages: &[(u64, i64)], left: i64| {
         let age = |&(life, blocks): &(u64, i64)| (Age::of(life), Amount { blocks, bytes: 0 });
         let left = (left > 0).then_some((Age::LEFT, Amount { blocks: left, bytes: 0 }));

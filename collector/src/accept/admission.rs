@@ -58,7 +58,7 @@ mod tests {
     /// Check who may join by which socket: this user and root always, another user by showing the key, or where the
     /// kernel has checked.
     #[test]
-    fn doors_admit_whom_they_are_for() {
+    fn sockets_admit_whom_they_are_for() {
         let (key, other) = (new_key().unwrap(), new_key().unwrap());
         let own = geteuid().as_raw();
         for uid in [0, own] {

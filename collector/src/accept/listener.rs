@@ -582,10 +582,10 @@ mod tests {
         assert!(closed.remark_on_unrecorded().unwrap().contains("recorded: 5,"));
     }
 
-    /// Check that in a crowd, too, a process that connects again ends its earlier image, and a forked one its part of its
+    /// Check that among many images, too, a process that connects again ends its earlier image, and a forked one its part of its
     /// parent's, and that images which are gone are forgotten.
     #[test]
-    fn other_programs_are_noticed_in_a_crowd() {
+    fn execs_are_noticed_among_many_images() {
         let (listener, _) = listener();
         let host = &listener.host;
         let hello = Hello::from_bytes(&hello(PROTOCOL_VERSION)).unwrap();

@@ -72,9 +72,9 @@ mod tests {
     /// Check that a shortage of descriptors is reported once and the socket then left alone, and that it accepts
     /// again afterwards.
     #[test]
-    fn door_is_left_alone_without_descriptors() {
+    fn socket_is_left_alone_without_descriptors() {
         // Other threads of this process need descriptors, too.
-        if !is_alone("accept::listening_socket::tests::door_is_left_alone_without_descriptors") {
+        if !is_alone("accept::listening_socket::tests::socket_is_left_alone_without_descriptors") {
             return;
         }
         let open = || {

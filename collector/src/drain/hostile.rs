@@ -327,7 +327,7 @@ fn nothing_is_merged_while_the_writer_is_behind() {
 /// Check that of many images only those are looked at in each round that lately had something to say or that there is
 /// news of, and that nothing is merged before all were.
 #[test]
-fn sleepers_are_not_visited() {
+fn idle_images_are_not_visited() {
     let benches: Vec<Bench> = (0..MOST as u32).map(|id| Bench::of(ImageId(id), GEOMETRY)).collect();
     let wakeup = Arc::new(Wakeup::default());
     let (batches, written) = queue(wakeup.clone());
