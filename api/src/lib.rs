@@ -22,6 +22,9 @@
 //! mark("filled");
 //! pool.free(&raw const arena[0]);
 //! ```
+//!
+//! Each type has a file: `pool`, `region`, `script` (frames of interpreters); `agent` finds the agent's functions, `name`
+//! makes C strings.
 
 #![no_std]
 

@@ -35,6 +35,23 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! # Files
+//!
+//! | file | what it has |
+//! |---|---|
+//! | `model` `event` `counter` `fault` `sample` `stack_copy` `scan` | what a capture says: tables, events, readings, and their columns |
+//! | `aggregate` `sampling` | what stands for single events, and what sampled blocks stand for |
+//! | `ids` `numbered` `error` | typed indices, enums with numbers, what can go wrong |
+//! | `format` `version` `sniff` | fixed parts and limits of the file, its versions, what a file is |
+//! | `events` | the payload of an event chunk, with the models that make an event a byte or two |
+//! | `stacks` `meta` | the payloads of stacks and of the small tables |
+//! | `columns` `planes` `varint` | how runs of numbers are written |
+//! | `chunk` | payload to bytes and back: compression, checksum |
+//! | `writer` `sink` `atomic` `intern` | writing, chunk by chunk; equal things once; files that appear whole or not at all |
+//! | `reader` `source` `fetch` `load` `index` `cut` | opening a file that is whole, cut off or growing |
+//! | `readings` `ahead` | reading the rest chunk by chunk, and events in another thread before they are wanted |
+//! | `fuzzing` | run by the fuzzer and its replay |
 
 pub mod aggregate;
 pub mod event;

@@ -1,4 +1,15 @@
 //! One executed image of a process, together with the children it forked: one shared segment.
+//!
+//! | file | what it has |
+//! |---|---|
+//! | `memory` | the two memfds of an image, sealed and mapped |
+//! | `slot_process` | a process in a slot |
+//! | `known_images` | the images that may still be live, to notice when a process of theirs connects again after an exec |
+//! | `exec_tracker` | which processes came out of processes that were not looked up in time |
+//! | `watcher` | the thread that learns when processes are gone, or have executed another program |
+//! | `liveness` | how agents notice that the collector is gone |
+//! | `wakeup` | wakes the drain thread |
+//! | `exit_scan` | a process that waits at exit to be scanned |
 
 pub(crate) mod exit_scan;
 pub(crate) mod known_images;

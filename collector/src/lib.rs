@@ -22,6 +22,23 @@
 //!  keeper ──── holds the robust futexes by which agents see that we died; one keeper per 1,024 images
 //! ```
 //!
+//! # The path of one record
+//!
+//! ```text
+//!  ring             Drain::run ─► Round::run ─► Round::sweep ─► ImageDrain::sweep_ring      the drain thread
+//!    │ words          Consumer::take ─► Stream::copy         copied out; the room is free again
+//!    ▼                ImageDrain::check ─► Stream::check     whole and possible? what does it say of its process?
+//!  stream           Round::emit ─► Merger::merge ─► Batch::run    runs of words, by time, up to the watermark
+//!    ▼                Round::send ─► queue::Sender::send
+//!  queue           ═════════════════════════════════════════════════════════════════════════════════════════
+//!    ▼              writing::write ─► Pipeline::take ─► Pipeline::run                       the writer's thread
+//!  records            Pipeline::short_records, Pipeline::record    ids of the segment become ids of the capture
+//!    ▼                capture::Writer::event ─► Encoder::push
+//!  columns            … a chunk is full, or a second is over: Writer::flush ─► Encoder::finish
+//!    ▼                Output::chunk ─► Packer::pack ─► write_all
+//!  file
+//! ```
+//!
 //! # Folders
 //!
 //! Each is a stage of a recording. It imports only what stands below it.

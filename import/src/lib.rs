@@ -6,6 +6,14 @@
 //!
 //! Knows nothing of recording. Files of other tools are untrusted: what they say is checked, tables are bounded by the file's length, and an
 //! error names the line. What a format does not record is left empty, and the capture's remarks say so.
+//!
+//! | file | what it does |
+//! |---|---|
+//! | `unpack` | undoes the compression |
+//! | `lines` | one line after the other |
+//! | `heaptrack` | what heaptrack's lines say, as events |
+//! | `budget` | how much memory the tables of a file may take |
+//! | `fuzzing` | run by the fuzzer and its replay |
 
 mod budget;
 #[doc(hidden)]

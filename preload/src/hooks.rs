@@ -6,7 +6,7 @@
 //! | all replaceable forms of `operator new` and `operator delete` | `cxx` | once: here, or by the `malloc` below |
 //! | `mmap mmap64 munmap mremap brk sbrk` | `pages` | as a heap of its own |
 //! | `mprotect` | `pages` | no: it shows which pages may still be read |
-//! | `sysprof_memprof_*` | `injected` | no: for a collector that has loaded this library later |
+//! | `sysprof_memprof_*` | `entry/injected` | no: for a collector that has loaded this library later |
 //! | `memprof_*` | `api` | what the program reports itself, see `preload/include/sysprof_memprof.h` |
 //! | `getrlimit getrlimit64 setrlimit setrlimit64 prlimit prlimit64` | `limits` | no: what we reserve does not count |
 //! | `prctl syscall` | `sandbox` | no: they show which system calls are about to be forbidden |

@@ -1,4 +1,22 @@
 //! Everything about the processor, the system and the process' own memory that knows nothing of recordings.
+//!
+//! | file | what it has |
+//! |---|---|
+//! | `arch` | everything that depends on the processor: a file for each |
+//! | `sys` | system calls, made directly |
+//! | `needs` | which of them the program has forbidden itself |
+//! | `own_call` | calls of libc that the agent makes for itself |
+//! | `errno` | kept for the program |
+//! | `thread_local` | a thread's block, and the table of its states: hooks, signal handlers, own calls |
+//! | `signal_stacks` | signal stacks that the kernel treats as unset while a handler runs |
+//! | `seqlock` | slots of several words, without a lock |
+//! | `changes` | counts of what may make remembered modules and pages wrong |
+//! | `bootstrap` | memory for calls that come before the next allocator is known |
+//! | `address_space` | the program's limit, which our mappings must not count against |
+//! | `own_image` | where the agent's own library is mapped |
+//! | `config` | what the environment says |
+//! | `elf` | constants of the format |
+//! | `hash` | of texts and numbers |
 
 pub(crate) mod address_space;
 pub(crate) mod allowed_calls;

@@ -22,6 +22,26 @@
 //!     Err(reason) => println!("{reason}. {}", reason.advice()),
 //! }
 //! ```
+//!
+//! # Files
+//!
+//! | file | what it does |
+//! |---|---|
+//! | `batch` | many addresses of many files, with several threads |
+//! | `symbolizer` | opens a module |
+//! | `resolver` | joins symbol tables and debug information of a binary and its debug files |
+//! | `table` | which symbol covers an address |
+//! | `lines` `split` `dwarf` `selection` `survey` `inflated` | lines and inlined functions from debug information: also split, only the units needed, checked once, inflated once |
+//! | `shift` | from addresses of one file of a pair to the other's |
+//! | `function_start` `main_function` `returned_text` | what instructions tell where symbols are missing |
+//! | `debug_files` `debuginfod` `xz` | what was stripped from a binary: on this machine, from servers, in the binary |
+//! | `kernel` `vmlinux` | functions of the running kernel |
+//! | `jit` | functions made while the program ran |
+//! | `demangle` | readable names; D's are made by `symbols/dlang-demangle` |
+//! | `identity` `reason` `lookup` `options` | whether a file is the one that was mapped; why there is no name; what is known; where to look |
+//! | `answers` `cache` `folder` | answers kept for the next recording, within bounds |
+//! | `binary` `elf` `image` `arena` `compression` | bytes of files, mapped and bounded |
+//! | `fuzzing` | run by the fuzzer and its replay |
 
 #[expect(unsafe_code, reason = "ties the tables of a module to the bytes they borrow")]
 mod symbolizer;

@@ -17,6 +17,19 @@
 //! - **The cost of a screen is that of its rows**, whatever the size of a tree: no view makes a list of all rows of a
 //!   tree.
 //! - **The terminal is restored**, after an error, a panic or a signal, too.
+//!
+//! # Files
+//!
+//! | file | what it does |
+//! |---|---|
+//! | `shell` | reads events, asks the worker, draws, performs effects |
+//! | `update` | what keys and the mouse do to the model |
+//! | `model` | everything that the screen depends on |
+//! | `work` | requests, and the thread that answers them |
+//! | `draw` | a file for each view |
+//! | `keys` `catalogue` | which key does what, and all sentences, as tables |
+//! | `top` | a running recording |
+//! | `editor` `options` | the user's editor; what the command line asks of the screen |
 
 mod catalogue;
 mod draw;

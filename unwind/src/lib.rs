@@ -28,6 +28,24 @@
 //! The caller provides memory ([`Memory`]), modules ([`Modules`]) and the three stores of [`CachedRules`], and calls
 //! [`walk()`], or [`Memos::stack`], which stops where it meets the thread's previous stack unchanged. Stacks of other
 //! processes, as in CPU samples, go through [`unwind_sample`] by the same rules.
+//!
+//! # Files
+//!
+//! | file | what it does |
+//! |---|---|
+//! | `memo` | a walk that stops where it meets the last stack unchanged |
+//! | `walk` | a stack, innermost frame first; `sample`: one of another process, from a copy |
+//! | `frame` `registers` `address` `end` | the state of a walk, where it starts, what a code address is, how a walk ends |
+//! | `cache` | rules that were computed already, in two levels |
+//! | `rules` | where a rule comes from: `learn` has the table of special cases |
+//! | `rule` | a table row in eight bytes |
+//! | `cfi` `expression` | rows of the call frame tables, and DWARF expressions |
+//! | `epilogue` `text` | rules from instructions, where there are no tables |
+//! | `frame_pointer` | the step where there is no rule at all |
+//! | `clone` `go` `hotspot` | frames of the C library, Go's runtime and Java's interpreter that no table describes |
+//! | `module` `sections` | what a mapped ELF image says about itself, and what a walk needs of it |
+//! | `memory` `stack_memory` `saved_words` | words of stacks |
+//! | `arch` `instruction` | what differs between processors; lengths of instructions |
 #![no_std]
 #![cfg_attr(
     not(test),

@@ -18,6 +18,21 @@
 //!   pause of the recording and never freed. Both are reported beside leaked, never as part of it.
 //!
 //! In a sampled capture all of these are estimates of the same numbers, each with its [`Spread`]: see `estimate`.
+//!
+//! # Folders
+//!
+//! | folder | what is in it |
+//! |---|---|
+//! | `base` | amounts, costs, metrics, spreads: values that everything else is made of |
+//! | `names` | names of functions, files and processes, and which functions of a stack a view shows |
+//! | `count` | the pass over the events, and the numbers that it leaves; `watch` is for observers of it |
+//! | `query` | what to look at: a part, blocks, processes, a heap |
+//! | `lifetimes` | observers that tell more of blocks than their sums: how long, how large, from whom to whom |
+//! | `residency` | which pages are resident, whose blocks lie on them, who touched them first |
+//! | `timeline` | the heap over time: slices, regions, tracks |
+//! | `rows` | rows and trees that views list |
+//! | `diff` | what changed between two profiles |
+//! | `format` | numbers for people |
 
 pub mod format;
 

@@ -17,6 +17,22 @@
 //!
 //! This crate reads files: the capture, and the files that its names and rules come from. It writes none but the side
 //! index of a large capture.
+//!
+//! # Files
+//!
+//! | file | what it does |
+//! |---|---|
+//! | `open` | from a file to the input of every view, for one question |
+//! | `analyzer` | the same for any number of questions |
+//! | `capture_file` `events` | the readers of a file, and its events for formats and observers |
+//! | `side_index` | what the first pass over a large capture leaves for later ones |
+//! | `symbolize` `sources` | names that a capture lacks, and lines of source files, from this machine |
+//! | `loaded` | the result: counted and named |
+//! | `lens` | which stacks are shown, and what of each |
+//! | `suppression` | blocks that are live at the end on purpose |
+//! | `compare` `check` | two moments side by side; rules that a capture must keep |
+//! | `live` | a recording while it goes on |
+//! | `error` | what can go wrong |
 
 mod error;
 mod symbolize;

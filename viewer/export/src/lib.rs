@@ -16,6 +16,21 @@
 //! - **Names survive.** What a format cannot represent (a newline in a line-based format) is replaced by its escape,
 //!   `\u{a}`; names are neither cut nor left out.
 //! - **A capture without events gives a valid document** without rows.
+//!
+//! # Files
+//!
+//! A format has a file of its name. Besides:
+//!
+//! | file | what it has |
+//! |---|---|
+//! | `format` `options` | the formats' names and what each holds; what to export |
+//! | `call_graph` `walk` `places` | who calls whom; a tree in the order in which it is written; a stack as functions and lines |
+//! | `events` `held` `readings` `notes` | what formats read again: every event, bytes held by time, counters, what else happened |
+//! | `protobuf` `xml` `cell` | how numbers and texts are written |
+//! | `origin` | who wrote a file, and of what |
+//! | `copy` | a capture with the names that were looked up, or redacted |
+//! | `aggregate` | a recording as totals at snapshots |
+//! | `sql` | a capture as a database, and queries |
 
 pub mod aggregate;
 mod copy;

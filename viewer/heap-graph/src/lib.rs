@@ -20,6 +20,19 @@
 //! memory was read and pointers are stored plainly: packed, encrypted or relative pointers are not recognized.
 //!
 //! Memory is linear in blocks and pointers, and time nearly so, whatever these are: they come from an untrusted file.
+//!
+//! # Files
+//!
+//! | file | what it does |
+//! |---|---|
+//! | `scanned` `which` | the graph of a scan with its names, and which scan of a capture that is |
+//! | `builder` | blocks and the pointers between them, as a graph |
+//! | `graph` | that graph, and what each block keeps |
+//! | `components` `dominators` `links` | cycles as one vertex; through whom all paths lead; links as rows |
+//! | `roots` `root_name` `arenas` | memory outside of blocks: what it is, how it is called, where glibc's arenas lie |
+//! | `holder` `places` `block` | where pointers are stored; which block has an address |
+//! | `classes` | C++ classes of blocks, and what their objects retain |
+//! | `amounts` `pace` | sums and their order; whether long work is still wanted |
 
 mod amounts;
 mod arenas;

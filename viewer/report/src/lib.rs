@@ -6,6 +6,17 @@
 //! report::text::report(&mut std::io::stdout(), &loaded, &options, &report::text::Style::default())?;
 //! # Ok::<(), engine::Error>(())
 //! ```
+//!
+//! # Folders
+//!
+//! | folder | what is in it |
+//! |---|---|
+//! | `text` | a file for each view in columns; `columns`, `style`, `units` and `escape` are shared by all |
+//! | `json` | a file for each document, described in `JSON.md`; `blocks` has those of single blocks |
+//! | `outline` | rows as they are on a screen, to be pasted elsewhere: text, Markdown, HTML |
+//! | `junit` | results of rules for build servers |
+//! | `dump` | every event, or every CPU sample, a line each |
+//! | `options` `ended` | what a user can ask for; how a process ended, in words |
 
 mod ended;
 mod options;

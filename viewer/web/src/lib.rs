@@ -25,6 +25,20 @@
 //! The page takes its data from a *source* (`assets/source.js`): an element of the page or, without one, the server
 //! that it came from. From a server it requests new data, with the finest slices in a range of time, when the reader
 //! zooms in.
+//!
+//! # Files
+//!
+//! | file | what it does |
+//! |---|---|
+//! | `page` | assembles a page within its size; `limits` says how large that is |
+//! | `call_tree` `fold` | all stacks as one tree, and which part of it fits |
+//! | `data` | everything about stacks, time and pages as columns and texts (`columns`, `texts`, `deflate`) |
+//! | `overview` | the `info --json` document |
+//! | `baseline` | the older capture of a comparison |
+//! | `scan` | results of a scan, as data of their own |
+//! | `pieces` `graph` | what a server is asked for later: data of a range, call graphs |
+//! | `script` | the modules of `assets/` joined into one |
+//! | `options` | what a page is to have |
 
 mod baseline;
 mod call_tree;
