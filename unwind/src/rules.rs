@@ -75,6 +75,23 @@ impl<'a, M: Modules> CachedRules<'a, M> {
 }
 
 /// Computes a rule; `None` if the address is not code.
+///
+/// Nearly all addresses have a row in their module's table. The others are asked one after the other:
+///
+/// | case | when | who meets it | test |
+/// |---|---|---|---|
+/// | [`is_trampoline`] | the code is that of a signal's return | handlers of signals | `arch`, `tests/in_process/signals` |
+/// | [`stub`] | no row, interrupted, in a PLT stub | CPU samples | `arch`, `tests/in_process/interrupted` |
+/// | [`made_by_hand`] | no row, returns to the beginning of a function, or behind the jump of `make_fcontext` | coroutines: `makecontext`, Boost | end to end: `coroutine.c`, `coroutine_of_boost.c` |
+/// | [`go::rule`] | no row, or no table: Go's runtime changes stacks there | C called by Go, and goroutines | `go/tests` |
+/// | [`clone::rule`] | no row, behind the system call of `clone` or `clone3` | new threads and processes with glibc | `clone/tests` |
+/// | [`leaf`] | no row or table, interrupted, the return address is in a register | CPU samples on 64-bit ARM | `arch/aarch64/leaf`, `sample/tests` |
+/// | [`epilogue::rule_of_straight_code`] | no table, and the code only passes a call on | thunks made at run time | `epilogue/tests` |
+/// | [`epilogue::rule`] | still none, in a library whose instructions are read ([`Modules::text`]) | C libraries built without tables, as musl's | `epilogue/tests` |
+///
+/// What none of them knows leaves its frame by `frame_pointer::step`, which has its own
+/// conditions (the outermost frame, Java's interpreter: `hotspot`), or ends the walk. A new case belongs here if its
+/// code tells how to leave the frame, and there if only the stack does.
 #[inline(never)]
 pub(crate) fn learn(address: CodeAddress, modules: &impl Modules, scratch: &mut Scratch) -> Option<Learned> {
     let lookup = address.lookup();
