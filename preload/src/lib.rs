@@ -25,7 +25,18 @@
 //! ```
 //!
 //! A `free` takes the same path in reverse order: it is recorded and published first, and then freed. When only
-//! samples are wanted, it asks the `filter` whether its block is one.
+//! samples are wanted, it asks the `filter` whether its block is one. The common one, by name of functions:
+//!
+//! ```text
+//!  shim! free ─► hooks::heap::release ─► release_recorded ──────────────────────────────────► jump to the next free
+//!                                          └► tracker::freeing_fast
+//!                                               ├► HookGuard::enter_fast      busy, inside, epoch, wanted, attention
+//!                                               ├► ThreadState::free_in_short   time, one word
+//!                                               │     └► Producer::reserve_known ─► Reservation::push, dropped: published
+//!                                               └► HookGuard::leave_fast
+//! ```
+//!
+//! Where anything is unusual nothing was done yet, and `release_otherwise` starts over.
 //!
 //! # The folders
 //!
@@ -33,7 +44,7 @@
 //!
 //! | folder | what is in it |
 //! |---|---|
-//! | `entry` | the constructor, and the functions for a collector that has loaded this library into a running process |
+//! | `entry` | the constructor, the functions for a collector that has loaded this library into a running process, and the loader's search order there |
 //! | `hooks` | the functions that the program calls |
 //! | `record` | what hooks record, and when they may |
 //! | `session` | how the process connects, joins, forks and leaves |

@@ -416,7 +416,8 @@ impl ThreadState {
                 break;
             }
             let tail = self.producer.tail().load(Ordering::Acquire);
-            // Release pairs with the collector's swap: the collector wakes every thread that it sees waiting.
+            // Release pairs with the Acquire load in the collector's `ImageDrain::wake`. Neither side has a fence
+            // between its store and its load of the other's word, so both may miss each other: hence the timeout.
             self.entry.front.waiting.store(1, Ordering::Release);
             if self.producer.reserve(need, SPARE).is_some() {
                 found = true;

@@ -13,6 +13,25 @@
 //! └────────┴─────────┴───────────┴────────────┴───────┴──────┘ └────────┴───────────────────────┘
 //! ```
 //!
+//! # Files
+//!
+//! | file | what it has |
+//! |---|---|
+//! | `geometry` | sizes and offsets of both memories |
+//! | `segment` `control` | typed access to them: what both sides write, and what only the collector does |
+//! | `process_slot` | one entry for each process that writes into a segment |
+//! | `record` `decode` | words of a record, made and read; `record/name` is for those with a name |
+//! | `ring` | words from one producer to one consumer |
+//! | `bell` | how agents wake a sleeping collector |
+//! | `intern` `pc_table` `stack_table` | tables that many threads fill without locks: of code addresses, and of stacks |
+//! | `module_log` | descriptions of modules, and of functions that an interpreter runs |
+//! | `pseudo` | frames that are not code |
+//! | `handshake` `key` `version` | the messages at the beginning, who may join, the version of all this |
+//! | `doorbell` | the page through which dormant agents are called |
+//! | `system_calls` `bpf` | system calls that agents make, and what a seccomp filter says to them |
+//! | `error` | impossible things that the other side did |
+//! | `primitive` | the atomics, or loom's |
+//!
 //! # Trust
 //!
 //! Each side assumes that the other may be rogue or dying. The collector copies a word once, then checks and uses
@@ -26,12 +45,17 @@
 //! |---|---|---|---|
 //! | ring `head` | producer, Release | consumer, Acquire | the record's words, and the nodes and pcs it names, are visible before it is |
 //! | ring `tail` | consumer, Release | producer, Acquire | the words were copied out before they are overwritten |
-//! | directory `owner` | claimant CAS Acquire, owner Release | next claimant | the last owner's head is visible to the next |
+//! | directory `owner` | claimant CAS Acquire; owner, or the collector when its process is gone, Release | next claimant | the last owner's head is visible to the next |
+//! | directory `waiting` | producer, Release | consumer, Acquire, after `tail` | whom to wake. There is no fence between the two words on either side, so a wake-up may be missed: the wait is bounded |
+//! | `rings_used`, `slots_used` | claimants, maximum, `AcqRel` | collector, Acquire | what lies below them was claimed, so nothing else need be looked at. Agents read `rings_used` Relaxed: a hint where to search |
 //! | index slot | inserter CAS Release | any, Acquire | the entry's words are visible before its id |
 //! | `level`, `next` | CAS or add, `AcqRel` | any, Acquire | a level is in use only after it was chosen; ids are unique |
-//! | slot `state` | child CAS Release | collector, Acquire | the slot's words are visible before its pid |
+//! | slot `state` | child CAS `AcqRel` | collector, Acquire | the slot's words are visible before its pid |
+//! | slot `state`, to free it | collector, Release | next child's CAS | the counters are zero for the next owner |
+//! | slot `parting` | process CAS Release, collector CAS Acquire, then Release | the other side, Acquire | the collector sees what the process wrote before it waits; the process goes on after it was looked at |
 //! | module `length` | agent Release | collector, Acquire | the description is complete before it has a length |
 //! | control `recording`, `owner` | collector / kernel | agents, Relaxed | a flag, on which no other read depends |
+//! | counters of slots, `refused` | agents, Relaxed | collector, Relaxed | numbers, on which nothing depends |
 //! | control `asleep`, heads | `SeqCst` fences | `SeqCst` fences | either the producer sees that the collector sleeps, or the collector sees the filled ring, see [`bell`] |
 //! | doorbell `generation` | attacher, Release | dormant agents, Relaxed, then Acquire | whoever sees a ring sees whom it is for |
 //! | segment `bell` | agents, Release | collector, Acquire; then a futex | a collector that has counted a call sees what it was made for |

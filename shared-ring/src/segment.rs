@@ -54,7 +54,7 @@ pub struct RingEntry {
 pub struct Front {
     /// See [`crate::ring`].
     pub head: AtomicU64,
-    /// Not 0 while the producer waits for room and wants to be woken.
+    /// Not 0 while the producer waits for room and wants to be woken. It may be overlooked, so the wait is bounded.
     pub waiting: AtomicU32,
 }
 

@@ -6,7 +6,8 @@
 //!
 //! The first thread that notices changes the word that all threads compare (`process::epoch`) to the doorbell's. From
 //! then on no hook enters the session; hooks that are already inside go on in its memory, which stays as it is. That
-//! memory is unmapped once each thread that ever had a ring was seen outside of its hooks, or at another epoch:
+//! memory is replaced by private pages once each thread that ever had a ring was seen outside of its hooks, or at
+//! another epoch:
 //!
 //! ```text
 //!   a hook                              the one that leaves
@@ -35,7 +36,7 @@ const SOON: i64 = 1 << 12;
 const DOUBLINGS: u32 = 8;
 const _: () = assert!(SOON << DOUBLINGS == UNRECORDED);
 
-/// Unmaps the memory of a left session if nobody can be using it; true when none is left.
+/// Replaces the memory of a left session by private pages if nobody can be using it; true when none is left.
 #[cold]
 pub(crate) fn settle() -> bool {
     let Some(session) = process::left_session() else { return process::is_dormant() };

@@ -47,7 +47,7 @@ pub(crate) fn map(geometry: &Geometry, segment: BorrowedFd<'_>, control: Borrowe
     unsafe { sys::open(start, layout.modules.offset) }.then_some((start, words))
 }
 
-/// Unmaps a session's memories and puts private pages in their place.
+/// Replaces a session's memories by private pages.
 #[cold]
 pub(crate) fn void(geometry: &Geometry) -> bool {
     let layout = geometry.layout();
