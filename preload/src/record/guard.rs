@@ -57,7 +57,8 @@ impl From<Returned> for Call {
 
 impl HookGuard {
     /// Enters a hook; `None` when nothing must be recorded.
-    // Cost: the thread's block, the process page, the recording flag: four loads and compares.
+    // Cost: five loads and compares: the thread's busy, inside, epoch (with the process') and attention, and whether
+    // events are wanted.
     #[inline(always)]
     pub(crate) fn enter(call: impl Into<Call>, caller: Caller) -> Option<HookGuard> {
         let local = arch::thread_local();
