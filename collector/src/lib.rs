@@ -42,6 +42,26 @@
 //! # Folders
 //!
 //! Each is a stage of a recording. It imports only what stands below it.
+//!
+//! | folder | what is in it |
+//! |---|---|
+//! | `session` | one recording: starts all threads, and stops them in the order that their types enforce |
+//! | `attach` | running processes: which may be recorded, and how they are called |
+//! | `control` | what others ask of a running recording: commands, scans at exit |
+//! | `accept` | the sockets where agents connect, and who is admitted |
+//! | `writer` | the writer's thread: the pipeline from records to events, the capture, its names at the end |
+//! | `cpu` | CPU samples and page faults from the kernel's perf events, and counters |
+//! | `tables` | what events refer to: processes, stacks, modules; live blocks, totals |
+//! | `drain` | the drain thread: empties the rings, merges up to a watermark |
+//! | `inject` | loads the agent into a process that runs without it |
+//! | `scan` | the words of a process' memory that are addresses of its memory |
+//! | `image` | one executed image: its memory, its processes, their ends, and how they learn of ours |
+//! | `ptrace` | stops threads of others: a library of its own, with the tracer |
+//! | `remote_unwind` | unwinds stacks of others by the tables of their files: a library of its own |
+//! | `proc` | what `/proc` says, and which process a pid means |
+//! | `base` | options, errors, clock, and small helpers that know nothing of a recording |
+//!
+//! `stages` runs the stages one by one for `scripts/bench-collector`.
 
 pub mod attach;
 mod session;

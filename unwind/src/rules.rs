@@ -89,9 +89,9 @@ impl<'a, M: Modules> CachedRules<'a, M> {
 /// | [`epilogue::rule_of_straight_code`] | no table, and the code only passes a call on | thunks made at run time | `epilogue/tests` |
 /// | [`epilogue::rule`] | still none, in a library whose instructions are read ([`Modules::text`]) | C libraries built without tables, as musl's | `epilogue/tests` |
 ///
-/// What none of them knows leaves its frame by `frame_pointer::step`, which has its own
-/// conditions (the outermost frame, Java's interpreter: `hotspot`), or ends the walk. A new case belongs here if its
-/// code tells how to leave the frame, and there if only the stack does.
+/// What none of them knows leaves its frame by `frame_pointer::step`, which has its own conditions (the outermost
+/// frame, Java's interpreter: `hotspot`), or ends the walk. A new case belongs here if its code tells how to leave the
+/// frame, and there if only the stack does.
 #[inline(never)]
 pub(crate) fn learn(address: CodeAddress, modules: &impl Modules, scratch: &mut Scratch) -> Option<Learned> {
     let lookup = address.lookup();

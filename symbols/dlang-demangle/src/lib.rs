@@ -17,6 +17,8 @@
 //! ```
 //!
 //! Names of compilers before 2018, which wrote lengths before templates, too, are not read.
+//!
+//! `parser` is the position in a name, with all limits; `names`, `types` and `values` (of templates) call each other by it.
 
 mod names;
 mod parser;

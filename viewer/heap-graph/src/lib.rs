@@ -32,6 +32,7 @@
 //! | `roots` `root_name` `arenas` | memory outside of blocks: what it is, how it is called, where glibc's arenas lie |
 //! | `holder` `places` `block` | where pointers are stored; which block has an address |
 //! | `classes` | C++ classes of blocks, and what their objects retain |
+//! | `drawn` | small graphs for tests, as texts |
 //! | `amounts` `pace` | sums and their order; whether long work is still wanted |
 
 mod amounts;
