@@ -19,10 +19,9 @@
 //!
 //! # Files
 //!
-//! A format has a file of its name. Besides:
-//!
 //! | file | what it has |
 //! |---|---|
+//! | `callgrind` `csv` `dot` `firefox` `flamegraph` `folded` `heaptrack` `massif` `pprof` `speedscope` `syscap` | a format each |
 //! | `format` `options` | the formats' names and what each holds; what to export |
 //! | `call_graph` `walk` `places` | who calls whom; a tree in the order in which it is written; a stack as functions and lines |
 //! | `events` `held` `readings` `notes` | what formats read again: every event, bytes held by time, counters, what else happened |
