@@ -273,7 +273,7 @@ impl Round {
     fn sleep(&mut self) {
         if self.held.is_some() {
             // The queue wakes us when it has room. Calls of agents are ignored: nothing would be read.
-            self.waiter.sleep_deaf(Duration::from_millis(100));
+            self.waiter.sleep_for(Duration::from_millis(100));
             return;
         }
         let busy = self.ready.busy();

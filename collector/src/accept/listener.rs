@@ -582,8 +582,8 @@ mod tests {
         assert!(closed.remark_on_unrecorded().unwrap().contains("recorded: 5,"));
     }
 
-    /// Check that among many images, too, a process that connects again ends its earlier image, and a forked one its part of its
-    /// parent's, and that images which are gone are forgotten.
+    /// Check that among many images, too, a process that connects again ends its earlier image, and a forked one
+    /// its part of its parent's, and that images which are gone are forgotten.
     #[test]
     fn execs_are_noticed_among_many_images() {
         let (listener, _) = listener();

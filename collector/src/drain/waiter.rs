@@ -151,7 +151,7 @@ impl Waiter {
     }
 
     /// Sleeps until a wakeup or until the time is over, ignoring agents.
-    pub(crate) fn sleep_deaf(&mut self, time: Duration) {
+    pub(crate) fn sleep_for(&mut self, time: Duration) {
         self.waits.clear();
         self.add(&self.wakeup.clone().count, self.seen, WaitFlags::PRIVATE);
         self.woken = self.wait(time);
@@ -252,9 +252,9 @@ mod tests {
         }
     }
 
-    /// Check that calls for nothing make it back off, longer and longer up to a limit, and one for something makes hear again.
+    /// Check that calls for nothing make it back off, longer and longer up to a limit, until one for something.
     #[test]
-    fn calls_for_nothing_make_deaf() {
+    fn calls_for_nothing_make_it_back_off() {
         let (_bell, mut waiter) = waiter(true);
         waiter.woken = Woken::Agent;
         for expected in [1, 2, 4, 8, 16, 32, 50, 50] {
