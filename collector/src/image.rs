@@ -5,7 +5,7 @@
 //! | `memory` | the two memfds of an image, sealed and mapped |
 //! | `slot_process` | a process in a slot |
 //! | `known_images` | the images that may still be live, to notice when a process of theirs connects again after an exec |
-//! | `exec_tracker` | which processes came out of processes that were not looked up in time |
+//! | `namespace_pids` | which processes came out of processes that were not looked up in time |
 //! | `watcher` | the thread that learns when processes are gone, or have executed another program |
 //! | `liveness` | how agents notice that the collector is gone |
 //! | `wakeup` | wakes the drain thread |

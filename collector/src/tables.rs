@@ -13,7 +13,7 @@
 //! | `missed_allocators` | programs and libraries whose own allocator could not be redirected |
 //! | `live` | bytes live right now, for the progress line |
 //! | `totals` | counts over all processes, and what the user is told about them |
-//! | `beginning` | when a recording begins: with the session, or with the first process attached to |
+//! | `recording_start` | when a recording begins: with the session, or with the first process attached to |
 
 pub(crate) mod addresses;
 pub(crate) mod anonymous_code;

@@ -2,15 +2,15 @@
 //!
 //! | file | what it does |
 //! |---|---|
-//! | `writing` | the thread: takes batches, samples, readings and orders until there are no more |
+//! | `writing` | the thread: takes batches, samples, readings and tasks until there are no more |
 //! | `pipeline` | translates merged records into events: the only place where wire and file format meet |
 //! | `annotations` | names of pools, and marks |
-//! | `orders` | what other threads ask for, done between two batches |
+//! | `tasks` | what other threads ask for, done between two batches |
 //! | `written` | how far the writer has come, for other threads |
 //! | `snapshot` | a capture of everything so far, while the recording goes on |
 //! | `aggregator` | reads the capture while it grows, where totals are kept instead of all events |
 //! | `symbolize` | looks names up at the end and stores them |
-//! | `kept` | the file, from its temporary name to where its user has moved it |
+//! | `output_file` | the file, from its temporary name to where its user has moved it |
 
 pub(crate) mod aggregator;
 mod annotations;

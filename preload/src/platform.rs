@@ -4,13 +4,13 @@
 //! |---|---|
 //! | `arch` | everything that depends on the processor: a file for each |
 //! | `sys` | system calls, made directly |
-//! | `needs` | which of them the program has forbidden itself |
+//! | `allowed_calls` | which of them the program has forbidden itself |
 //! | `own_call` | calls of libc that the agent makes for itself |
 //! | `errno` | kept for the program |
 //! | `thread_local` | a thread's block, and the table of its states: hooks, signal handlers, own calls |
 //! | `signal_stacks` | signal stacks that the kernel treats as unset while a handler runs |
 //! | `seqlock` | slots of several words, without a lock |
-//! | `changes` | counts of what may make remembered modules and pages wrong |
+//! | `invalidations` | counts of what may make remembered modules and pages wrong |
 //! | `bootstrap` | memory for calls that come before the next allocator is known |
 //! | `address_space` | the program's limit, which our mappings must not count against |
 //! | `own_image` | where the agent's own library is mapped |

@@ -37,7 +37,7 @@ use crate::thread::sampler::Sampler;
 use crate::thread::stack::Paths;
 use crate::thread::stack_reader::StackReader;
 use core::ffi::c_int;
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicU32, Ordering, fence};
 use memory::{Parts, Public, Tables};
 use shared_ring::record::{self, DELTA_LIMIT, Record};
 use shared_ring::ring::Producer;
@@ -416,9 +416,10 @@ impl ThreadState {
                 break;
             }
             let tail = self.producer.tail().load(Ordering::Acquire);
-            // Release pairs with the Acquire load in the collector's `ImageDrain::wake`. Neither side has a fence
-            // between its store and its load of the other's word, so both may miss each other: hence the timeout.
-            self.entry.front.waiting.store(1, Ordering::Release);
+            self.entry.front.waiting.store(1, Ordering::Relaxed);
+            // Pairs with the fence in the collector's `ImageDrain::wake`: either we see the room that it made, or it
+            // sees that we wait.
+            fence(Ordering::SeqCst);
             if self.producer.reserve(need, SPARE).is_some() {
                 found = true;
                 break;

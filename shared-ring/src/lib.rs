@@ -46,7 +46,7 @@
 //! | ring `head` | producer, Release | consumer, Acquire | the record's words, and the nodes and pcs it names, are visible before it is |
 //! | ring `tail` | consumer, Release | producer, Acquire | the words were copied out before they are overwritten |
 //! | directory `owner` | claimant CAS Acquire; owner, or the collector when its process is gone, Release | next claimant | the last owner's head is visible to the next |
-//! | directory `waiting` | producer, Release | consumer, Acquire, after `tail` | whom to wake. There is no fence between the two words on either side, so a wake-up may be missed: the wait is bounded |
+//! | directory `waiting`, `tail` | `SeqCst` fences | `SeqCst` fences | either the producer sees the room, or the consumer sees that it waits |
 //! | `rings_used`, `slots_used` | claimants, maximum, `AcqRel` | collector, Acquire | what lies below them was claimed, so nothing else need be looked at. Agents read `rings_used` Relaxed: a hint where to search |
 //! | index slot | inserter CAS Release | any, Acquire | the entry's words are visible before its id |
 //! | `level`, `next` | CAS or add, `AcqRel` | any, Acquire | a level is in use only after it was chosen; ids are unique |

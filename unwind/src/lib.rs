@@ -40,7 +40,7 @@
 //! | `rules` | where a rule comes from: `learn` has the table of special cases |
 //! | `rule` | a table row in eight bytes |
 //! | `cfi` `expression` | rows of the call frame tables, and DWARF expressions |
-//! | `epilogue` `text` | rules from instructions, where there are no tables |
+//! | `epilogue` `code_without_tables` | rules from instructions, where there are no tables |
 //! | `frame_pointer` | the step where there is no rule at all |
 //! | `clone` `go` `hotspot` | frames of the C library, Go's runtime and Java's interpreter that no table describes |
 //! | `module` `sections` | what a mapped ELF image says about itself, and what a walk needs of it |

@@ -14,7 +14,7 @@ use shared_ring::record::Record;
 use shared_ring::ring::Consumer;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
 /// Most turns of one ring that may wait for earlier records of others; rings read as fast as they are written stay
 /// below it.
@@ -290,8 +290,9 @@ impl ImageDrain {
     /// Wakes a thread that waits for room in this ring.
     fn wake(&self, ring: usize) {
         let Some(entry) = self.image.memory.segment().directory().get(ring) else { return };
-        // Acquire pairs with the Release store before the agent's last look at the tail.
-        if entry.front.waiting.load(Ordering::Acquire) != 0 {
+        // Pairs with the fence before the agent's last look at the tail: either it sees the room, or we see that it waits.
+        fence(Ordering::SeqCst);
+        if entry.front.waiting.load(Ordering::Relaxed) != 0 {
             let tail = self.image.memory.control().tail(ring);
             let _ = futex::wake(crate::image::memory::low_half(tail), futex::Flags::empty(), 1);
         }
