@@ -23,7 +23,7 @@ use std::sync::atomic::Ordering;
 /// serves all users.
 ///
 /// # Errors
-/// When none of the [`folders`] can hold it: the error of the last one.
+/// When none of the folders can hold it: the error of the last one.
 pub fn make_doorbell() -> io::Result<PathBuf> {
     let mut result = Err(io::ErrorKind::NotFound.into());
     for folder in folders() {

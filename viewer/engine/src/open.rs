@@ -8,7 +8,7 @@ use analysis::query::Query;
 use std::path::Path;
 
 /// Reads and counts a capture. If the file is truncated or damaged, everything before that point is counted, and
-/// [`Source::cut`] says why there is no more.
+/// [`Source::cut`](crate::Source::cut) says why there is no more.
 ///
 /// # Errors
 /// [`Error::Capture`] when the file cannot be read or is not a capture.

@@ -19,7 +19,7 @@ pub struct PageOptions {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Drawing {
-    /// As written by Graphviz, for [`GraphQuery::usual`]. The scripts take only shapes and texts from it.
+    /// As written by Graphviz, for `GraphQuery::usual`. The scripts take only shapes and texts from it.
     Svg(String),
     /// There is none, for this reason.
     Lacks(Lack),
