@@ -9,11 +9,14 @@ use serde_reflection::{
 };
 
 use crate::aggregate::{FigureKind, SumKind};
+use crate::counter::CounterKind;
 use crate::events::Kind as EventKind;
-use crate::{
-    ChunkKind, CounterKind, Mark, MarkId, Metadata, Module, Process, ProcessId, Pseudo, Region, Scan,
-    StackCopy, Summary, Symbolized, Task, TaskId, Thread, ThreadId,
-};
+use crate::fault::Region;
+use crate::format::ChunkKind;
+use crate::ids::{MarkId, ProcessId, TaskId, ThreadId};
+use crate::model::{Mark, Metadata, Module, Process, Pseudo, Summary, Symbolized, Task, Thread};
+use crate::scan::Scan;
+use crate::stack_copy::StackCopy;
 
 const DOCUMENT: &str = include_str!("../FORMAT.md");
 

@@ -1,7 +1,11 @@
 //! Run by both the fuzzer and its replay in the tests.
 
+use crate::event::Event;
 use crate::format::{ChunkHeader, Header, Trailer};
-use crate::{Event, Reader, ScanId, Tables, sniff};
+use crate::ids::ScanId;
+use crate::model::Tables;
+use crate::reader::Reader;
+use crate::sniff;
 
 /// Reads `bytes` as they are, and again with corrected checksums, so that the code behind the checksums is reached.
 ///

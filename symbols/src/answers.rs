@@ -12,7 +12,8 @@
 
 use crate::cache::Cache;
 use crate::identity::FileIdentity;
-use crate::{Lookup, Reason, SourceFrame};
+use crate::lookup::{Lookup, SourceFrame};
+use crate::reason::Reason;
 use bincode::config::{Configuration, Limit, LittleEndian, Varint};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;

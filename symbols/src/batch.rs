@@ -4,7 +4,11 @@
 //! hundred megabytes.
 
 use crate::answers::Answers;
-use crate::{JitCode, Lookup, ModuleFile, ModuleSymbols, Reason, Symbolizer};
+use crate::identity::ModuleFile;
+use crate::jit::JitCode;
+use crate::lookup::Lookup;
+use crate::reason::Reason;
+use crate::symbolizer::{ModuleSymbols, Symbolizer};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

@@ -2,8 +2,9 @@
 
 use crate::elf::Elf;
 use crate::identity::FileIdentity;
+use crate::identity::ModuleFile;
 use crate::image::Image;
-use crate::{ModuleFile, Reason};
+use crate::reason::Reason;
 
 /// A file known to be the one that was mapped.
 pub struct Binary {

@@ -27,9 +27,10 @@
 use crate::arena::Arena;
 use crate::elf::Elf;
 use crate::identity::FileIdentity;
+use crate::identity::ModuleFile;
 use crate::image::Image;
 use crate::options::{Options, Places};
-use crate::{ModuleFile, Reason};
+use crate::reason::Reason;
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fmt::Write;

@@ -2,10 +2,10 @@
 
 mod dynamic;
 
-use crate::Reason;
 use crate::arena::Arena;
 use crate::compression::inflate;
 use crate::image::Image;
+use crate::reason::Reason;
 use crate::xz;
 use dynamic::Dynamic;
 pub(crate) use dynamic::Target;

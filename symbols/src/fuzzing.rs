@@ -1,7 +1,9 @@
 //! Run by both the fuzzer and its replay in the tests. Nothing is asserted: all that must hold is that an answer
 //! comes, soon, within the memory that the files' sizes allow.
 
-use crate::{JitCode, Options, Symbolizer};
+use crate::jit::JitCode;
+use crate::options::Options;
+use crate::symbolizer::Symbolizer;
 
 /// Sections of debug information whose contents a fuzzer chooses.
 const DEBUG: [&str; 8] = [

@@ -1,6 +1,6 @@
 //! Whether a file is the one that was mapped.
 
-use crate::Reason;
+use crate::reason::Reason;
 use serde::{Deserialize, Serialize};
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;

@@ -4,8 +4,8 @@
 //! of root or of our own user are mapped, and only if nobody else may write them; files of others are read into
 //! memory, which matters when root symbolizes the programs of its users.
 
-use crate::Reason;
 use crate::identity::FileIdentity;
+use crate::reason::Reason;
 use memmap2::Mmap;
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::Read;

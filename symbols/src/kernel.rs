@@ -11,7 +11,7 @@
 
 mod cached_symbols;
 
-use crate::Reason;
+use crate::reason::Reason;
 
 /// Longest text that is read: a kernel with everything has a table of 30 MiB.
 const LONGEST_KALLSYMS: u64 = 256 << 20;

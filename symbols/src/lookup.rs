@@ -1,6 +1,6 @@
 //! What is known about one address.
 
-use crate::Reason;
+use crate::reason::Reason;
 use serde::{Deserialize, Serialize};
 
 /// Names of one address, or the reason why there are none, or lines with the reason why there is no name.

@@ -1,6 +1,6 @@
 //! Where to look for files.
 
-use crate::Cache;
+use crate::cache::Cache;
 use crate::debuginfod::{Client, Servers};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;

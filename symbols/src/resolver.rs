@@ -2,6 +2,8 @@
 
 use crate::answers::Origin;
 use crate::arena::Arena;
+use crate::cache::Cache;
+use crate::debug_files::DebugFiles;
 use crate::debug_files::{DebugFile, Home, Search};
 use crate::demangle::demangle;
 use crate::elf::Elf;
@@ -9,11 +11,12 @@ use crate::function_start::{function_start, is_one_function};
 use crate::identity::FileIdentity;
 use crate::inflated::Inflated;
 use crate::lines::{LineFrame, Lines};
+use crate::lookup::{Lookup, SourceFrame};
 use crate::main_function::main_function;
 use crate::options::Places;
+use crate::reason::Reason;
 use crate::shift::Shift;
 use crate::table::{Covering, SymbolTable};
-use crate::{Cache, DebugFiles, Lookup, Reason, SourceFrame};
 use std::cell::OnceCell;
 use std::ops::Range;
 use std::path::Path;

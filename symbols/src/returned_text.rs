@@ -20,8 +20,9 @@
 
 use crate::arena::Arena;
 use crate::elf::Elf;
+use crate::identity::ModuleFile;
 use crate::image::Image;
-use crate::{ModuleFile, Reason};
+use crate::reason::Reason;
 
 /// Longest text that is read.
 const LONGEST: usize = 1 << 20;

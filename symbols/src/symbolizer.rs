@@ -3,12 +3,16 @@
 use crate::answers::Answers;
 use crate::arena::Arena;
 use crate::debug_files;
+use crate::debug_files::DebugFiles;
 use crate::debuginfod::Client;
 use crate::elf::Elf;
+use crate::identity::ModuleFile;
 use crate::image::Image;
+use crate::lookup::Lookup;
+use crate::options::Options;
 use crate::options::Places;
+use crate::reason::Reason;
 use crate::resolver::Resolver;
-use crate::{DebugFiles, Lookup, ModuleFile, Options, Reason};
 use std::fmt;
 use std::ops::Range;
 use std::path::{Path, PathBuf};

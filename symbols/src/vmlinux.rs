@@ -3,7 +3,8 @@
 //! It is looked for wherever distributions and kernel developers leave it, and counts if its build id is that of
 //! `/sys/kernel/notes`. The kernel's address changes with each boot, so addresses count from its symbol `_stext`.
 
-use crate::{Binary, ModuleFile};
+use crate::binary::Binary;
+use crate::identity::ModuleFile;
 use object::{Object, ObjectSymbol};
 use std::path::PathBuf;
 

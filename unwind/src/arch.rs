@@ -20,7 +20,7 @@ mod unsupported;
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub(crate) use unsupported::*;
 
-use crate::CodeAddress;
+use crate::address::CodeAddress;
 
 /// The kind of call that a return address follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

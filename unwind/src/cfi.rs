@@ -2,8 +2,11 @@
 
 mod row;
 
+use crate::address::CodeAddress;
+use crate::arch;
 use crate::expression::Bytes;
-use crate::{CodeAddress, Rule, Sections, arch};
+use crate::rule::Rule;
+use crate::sections::Sections;
 use core::mem::MaybeUninit;
 use gimli::{
     BaseAddresses, CieOrFde, EhFrame, EhFrameHdr, EhFrameOffset, FrameDescriptionEntry, LittleEndian,

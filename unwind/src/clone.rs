@@ -10,8 +10,15 @@
 //! Only samples meet such a frame, mostly at the instruction behind the system call: that of the old thread has the
 //! work of the kernel above it, which makes most of what a new thread costs. An interrupt may come at each of the five.
 
+use crate::address::CodeAddress;
+use crate::cfi::Scratch;
+use crate::end::End;
+use crate::frame::Frame;
+use crate::memory::Memory;
 use crate::memory::word;
-use crate::{CodeAddress, End, Frame, Kind, Memory, Modules, Rule, Scratch, arch, cfi};
+use crate::rule::{Kind, Rule};
+use crate::sections::Modules;
+use crate::{arch, cfi};
 
 /// The rule for a frame without a table, if it is one of these.
 pub(crate) fn rule(address: CodeAddress, modules: &impl Modules) -> Option<Rule> {

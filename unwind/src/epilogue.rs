@@ -29,9 +29,12 @@
 
 pub(crate) mod frame_pointer;
 
+use crate::address::CodeAddress;
 use crate::arch::{self, Call};
+use crate::code_without_tables::CodeWithoutTables;
 use crate::instruction::{Flow, Instruction};
-use crate::{CodeAddress, CodeWithoutTables, Kind, Modules, Rule};
+use crate::rule::{Kind, Rule};
+use crate::sections::Modules;
 
 /// Most instructions that are read for one rule: at most 30 µs, once.
 const INSTRUCTIONS: usize = 2048;

@@ -1,7 +1,9 @@
 //! The state that a walk carries from frame to frame.
 
+use crate::address::CodeAddress;
 use crate::arch::SignalContext;
-use crate::{CodeAddress, End, Registers};
+use crate::end::End;
+use crate::registers::Registers;
 
 /// One frame of a walk: its registers, and the signal context that holds the others if a signal interrupted it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

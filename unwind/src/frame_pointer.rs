@@ -29,9 +29,16 @@
 //! framehop, which also has this fallback, cannot be used in a hook: its caches and module list need an allocator.
 //! The tests use it as a second opinion.
 
+use crate::address::CodeAddress;
 use crate::arch::{self, Call};
+use crate::end::End;
+use crate::frame::Frame;
+use crate::memory::Memory;
 use crate::memory::word;
-use crate::{CodeAddress, End, Frame, Memory, Modules, Rule, Rules, go, hotspot};
+use crate::rule::Rule;
+use crate::rules::Rules;
+use crate::sections::Modules;
+use crate::{go, hotspot};
 
 /// Most bytes of a frame: the size of a whole stack by default.
 const LARGEST_FRAME: u64 = 8 << 20;

@@ -20,9 +20,14 @@
 //! Where that is saved differs between versions of Go, and is read from the instructions with which these functions
 //! go on after the call. They are those of x86-64.
 
+use crate::address::CodeAddress;
+use crate::end::End;
+use crate::frame::Frame;
 use crate::instruction::Instruction;
+use crate::memory::Memory;
 use crate::memory::word;
-use crate::{CodeAddress, End, Frame, Kind, Memory, Modules, Rule};
+use crate::rule::{Kind, Rule};
+use crate::sections::Modules;
 
 /// From a `g` to the end of its stack: the second field, which compilers know.
 const STACK_END: i64 = 8;

@@ -18,7 +18,9 @@
 //!                  │ return: entry          │                         │ return: entry          │
 //! ```
 
-use crate::{Frame, Memory, Modules};
+use crate::frame::Frame;
+use crate::memory::Memory;
+use crate::sections::Modules;
 
 /// Most bytes between the stack pointer and rbp that are looked through.
 const LARGEST_FRAME: u64 = 4096;

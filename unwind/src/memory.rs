@@ -1,6 +1,7 @@
 //! Reading the stack.
 
-use crate::{End, SavedWord, SavedWords};
+use crate::end::End;
+use crate::saved_words::{SavedWord, SavedWords};
 
 /// The stack words that a walk may read.
 ///

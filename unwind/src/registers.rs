@@ -1,6 +1,6 @@
 //! Where a walk starts.
 
-use crate::CodeAddress;
+use crate::address::CodeAddress;
 
 /// The registers of the innermost frame, where a walk starts.
 ///

@@ -1,10 +1,14 @@
 //! Where a walk gets its rules from.
 
+use crate::address::CodeAddress;
+use crate::cache::{RuleTable, SharedRules};
+use crate::cfi::Scratch;
+use crate::end::End;
+use crate::frame::Frame;
 use crate::memory::{Memory, word};
-use crate::{
-    CodeAddress, End, Frame, Kind, Modules, Rule, RuleTable, Scratch, Sections, SharedRules, arch, cfi,
-    clone, epilogue, go,
-};
+use crate::rule::{Kind, Rule};
+use crate::sections::{Modules, Sections};
+use crate::{arch, cfi, clone, epilogue, go};
 
 /// The rules of all code of a process.
 pub trait Rules {

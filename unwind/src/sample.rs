@@ -19,12 +19,20 @@
 //! tables and code in files. And the rules of a module are cached by its own addresses, so that all processes that
 //! map it share them.
 
+use crate::address::CodeAddress;
 use crate::arch::{self, SignalContext};
+use crate::cache::SharedRules;
+use crate::cfi::Scratch;
+use crate::end::End;
+use crate::epilogue;
+use crate::frame::Frame;
+use crate::memory::Memory;
+use crate::registers::Registers;
+use crate::rule::{Kind, Rule};
+use crate::rules::Rules;
 use crate::rules::{Learned, evaluate, learn};
-use crate::{
-    CodeAddress, End, Frame, Kind, Memory, Modules, Registers, Rule, Rules, Scratch, SharedRules, epilogue,
-    step,
-};
+use crate::sections::Modules;
+use crate::walk::step;
 
 /// What was copied from a thread when it was sampled.
 #[derive(Clone, Copy, Debug)]

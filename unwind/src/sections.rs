@@ -1,6 +1,6 @@
 //! What a walk needs to know about loaded modules.
 
-use crate::CodeWithoutTables;
+use crate::code_without_tables::CodeWithoutTables;
 
 /// The unwind tables of one module, as they lie in memory.
 ///

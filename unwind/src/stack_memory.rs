@@ -1,6 +1,6 @@
 //! The words of a mapped stack, read in place.
 
-use crate::Memory;
+use crate::memory::Memory;
 use core::ops::Range;
 
 /// The words of one readable range of this process, such as the current thread's stack.

@@ -1,9 +1,16 @@
 //! Walking a stack, innermost frame first.
 
+use crate::address::CodeAddress;
 use crate::arch::{self, SignalContext};
+use crate::end::End;
+use crate::frame::Frame;
+use crate::memory::Memory;
 use crate::memory::word;
+use crate::registers::Registers;
 use crate::rule::Ordinary;
-use crate::{CodeAddress, End, Frame, Kind, Memory, Registers, Rule, Rules, frame_pointer, go};
+use crate::rule::{Kind, Rule};
+use crate::rules::Rules;
+use crate::{frame_pointer, go};
 use core::hint::select_unpredictable;
 
 /// Visits the frames of a stack from `start` to the root, innermost first.

@@ -11,8 +11,9 @@
 
 use super::function_name::FunctionName;
 use super::{dump, perf_map};
+use crate::lookup::{Lookup, SourceFrame};
+use crate::reason::Reason;
 use crate::resolver::{printable, readable};
-use crate::{Lookup, Reason, SourceFrame};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::io::BufRead;
 use std::ops::Range;

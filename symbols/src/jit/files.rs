@@ -5,7 +5,7 @@
 //! process began: pids are reused, and maps stay behind.
 
 use super::JitCode;
-use crate::Reason;
+use crate::reason::Reason;
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{BufReader, Read};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};

@@ -9,7 +9,7 @@
 //! ```
 
 use super::{KernelSymbols, Line};
-use crate::Cache;
+use crate::cache::Cache;
 
 /// Name of the table in a cache: there is only that of the last boot.
 const NAME: &str = "kernel";

@@ -17,7 +17,8 @@ mod leaf;
 pub(crate) use leaf::returns_by_register;
 
 use super::Call;
-use crate::{CodeAddress, Registers};
+use crate::address::CodeAddress;
+use crate::registers::Registers;
 use core::num::NonZeroU64;
 use gimli::{AArch64, Register, Vendor};
 

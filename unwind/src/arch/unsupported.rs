@@ -1,7 +1,8 @@
 //! A processor whose frames we cannot unwind yet.
 
 use super::Call;
-use crate::{CodeAddress, Registers};
+use crate::address::CodeAddress;
+use crate::registers::Registers;
 use gimli::{Register, Vendor};
 
 /// Whether frames of this processor can be unwound at all.

@@ -1,7 +1,8 @@
 //! x86-64, System V: DWARF register numbers and the kernel's signal frame.
 
 use super::Call;
-use crate::{CodeAddress, Registers};
+use crate::address::CodeAddress;
+use crate::registers::Registers;
 use core::num::NonZeroU64;
 use gimli::{Register, Vendor, X86_64};
 

@@ -1,6 +1,7 @@
 //! The second level: all rules of the process.
 
-use crate::{CodeAddress, Rule};
+use crate::address::CodeAddress;
+use crate::rule::Rule;
 use core::ops::Range;
 use core::sync::atomic::{AtomicU64, Ordering};
 

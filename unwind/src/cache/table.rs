@@ -1,6 +1,7 @@
 //! The first level: a small table of one thread.
 
-use crate::{CodeAddress, Rule};
+use crate::address::CodeAddress;
+use crate::rule::Rule;
 
 /// Sets of two ways. With so many, few of the several hundred addresses in a program's stacks share a set; where two
 /// do, branch prediction cannot foresee which way has the rule.

@@ -1,9 +1,13 @@
 //! The meaning of one row: a rule if the row has an ordinary form, else the step itself.
 
 use super::Storage;
+use crate::arch;
+use crate::end::End;
 use crate::expression::{self, Base, Bytes, Machine, Value};
+use crate::frame::Frame;
+use crate::memory::Memory;
 use crate::memory::word;
-use crate::{End, Frame, Kind, Memory, Rule, arch};
+use crate::rule::{Kind, Rule};
 use gimli::{CfaRule, EhFrame, Register, RegisterRule, UnwindTableRow};
 
 /// One row of the call frame tables.

@@ -10,8 +10,8 @@
 //!  mov -8(%rsp),%rbp   │ ret                 saved in the red zone: the register may hold anything
 //! ```
 
-use crate::Modules;
 use crate::instruction::{Flow, Instruction};
+use crate::sections::Modules;
 
 /// Most instructions that are followed to the end of a function.
 const MOST: usize = 24;

@@ -2,7 +2,7 @@
 
 use super::seen::{Past, Seen};
 use super::stack::Stack;
-use crate::Memory;
+use crate::memory::Memory;
 use crate::saved_words::{SavedWord, SavedWords};
 use core::num::NonZeroU32;
 

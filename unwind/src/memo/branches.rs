@@ -16,7 +16,7 @@
 use super::branch::{Branch, LONGEST};
 use super::stack::Stack;
 use super::tag::{PLACES, Tag, Tags};
-use crate::Memory;
+use crate::memory::Memory;
 use core::num::NonZeroU32;
 
 /// Fewest frames of a chain: shorter ones are walked as quickly.

@@ -1,7 +1,7 @@
 //! A frame that was just walked.
 
 use super::returns::Returns;
-use crate::Rule;
+use crate::rule::Rule;
 
 /// A frame that a walk has met, before its callers are known.
 ///

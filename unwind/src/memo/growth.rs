@@ -5,9 +5,10 @@ use super::identity::Identity;
 use super::seen::{Bp, Past, Seen};
 use super::stack::Stack;
 use super::{Label, Labels};
+use crate::arch;
+use crate::rule::Kind;
 use crate::rule::Ordinary;
 use crate::saved_words::SavedWord;
-use crate::{Kind, arch};
 
 impl Stack<'_> {
     /// Forgets all but the frames up to `known`, where one ends, and adds those that they have called, which are in

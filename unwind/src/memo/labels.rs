@@ -1,6 +1,7 @@
 //! What the caller of a walk keeps for stacks, and what it provides to a walk.
 
-use crate::{CodeAddress, End};
+use crate::address::CodeAddress;
+use crate::end::End;
 
 /// What the caller of a walk keeps for a stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,8 +9,12 @@ use super::numbered::{Frames, longer, outermost_first};
 use super::returns::Returns;
 use super::stack::{Meeting, Stack};
 use super::tag::Tag;
+use crate::address::CodeAddress;
+use crate::end::End;
+use crate::memory::Memory;
+use crate::registers::Registers;
+use crate::rules::Rules;
 use crate::walk::leave;
-use crate::{CodeAddress, End, Memory, Registers, Rules};
 
 /// By how much walks with mostly new frames must outnumber the others before matching is suspended for a while.
 const STREAK: u32 = 24;

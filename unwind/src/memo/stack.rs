@@ -2,8 +2,10 @@
 
 use super::places::Places;
 use super::seen::{Bp, Past, Seen};
+use crate::arch;
+use crate::memory::Memory;
+use crate::registers::Registers;
 use crate::saved_words::{SavedWord, SavedWords};
-use crate::{Memory, Registers, arch};
 use core::num::NonZeroU32;
 
 /// The frames of a stack that a walk may meet.

@@ -1,7 +1,9 @@
 //! How chains of frames are found, and which of them are kept.
 
+use crate::address::CodeAddress;
+use crate::memory::Memory;
+use crate::rules::Rules;
 use crate::walk::ordinary;
-use crate::{CodeAddress, Memory, Rules};
 use core::num::NonZeroU32;
 
 /// Number of sets of chains, as a power of 2, and the chains in each set.
