@@ -97,6 +97,8 @@ fn layouts_are_in_the_document() {
                 | ChunkKind::LinedEvents
                 | ChunkKind::PlanarEvents
                 | ChunkKind::ManyEvents
+                | ChunkKind::State
+                | ChunkKind::Results
         );
         assert_ne!(has_layout, is_told, "{kind:?}");
     }

@@ -6,7 +6,6 @@ mod address;
 mod bounds;
 mod decode;
 mod encode;
-mod finder;
 mod groups;
 mod kind;
 mod lines;

@@ -76,3 +76,8 @@ impl NodeId {
     /// The stack without frames: the parent of every outermost frame.
     pub const ROOT: NodeId = NodeId(0);
 }
+
+/// Which of the capture's new blocks one is, from 0. Each [`Action::Alloc`](crate::Action::Alloc) makes one, and each `realloc` that returns a
+/// block.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BlockNumber(pub u64);

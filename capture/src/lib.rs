@@ -44,6 +44,8 @@
 //! | `aggregate` `sampling` | what stands for single events, and what sampled blocks stand for |
 //! | `ids` `numbered` `error` | typed indices, enums with numbers, what can go wrong |
 //! | `format` `version` `sniff` | fixed parts and limits of the file, its versions, what a file is |
+//! | `observer` `blocks` `hash` | what follows the events while they are written; live blocks by address |
+//! | `computed` | what an observer has computed, stored beside the events |
 //! | `events` | the payload of an event chunk, with the models that make an event a byte or two |
 //! | `stacks` `meta` | the payloads of stacks and of the small tables |
 //! | `columns` `planes` `varint` | how runs of numbers are written |
@@ -65,10 +67,12 @@ mod format;
 mod sniff;
 mod version;
 
+mod blocks;
 mod columns;
 mod counter;
 mod events;
 mod fault;
+mod hash;
 mod meta;
 mod numbered;
 mod planes;
@@ -81,10 +85,12 @@ mod atomic;
 mod chunk;
 mod index;
 mod intern;
+mod observer;
 mod sink;
 mod writer;
 
 mod ahead;
+mod computed;
 mod cut;
 mod fetch;
 mod load;
@@ -100,6 +106,7 @@ mod document;
 
 pub use aggregate::{FigureKind, SumKind};
 pub use atomic::AtomicFile;
+pub use blocks::BlockTable;
 pub use chunk::Chunk;
 pub use counter::{Counter, CounterKind};
 pub use cut::{Cut, CutReason};
@@ -107,12 +114,16 @@ pub use error::{Error, WRITE};
 pub use event::{Action, Event, ReallocOutcome};
 pub use fault::{Fault, Region};
 pub use format::{ChunkKind, Header, TIME_UNIT_NS};
-pub use ids::{FrameId, MarkId, ModuleId, NodeId, ProcessId, ScanId, StringId, TaskId, ThreadId};
+pub use hash::Seed;
+pub use ids::{
+    BlockNumber, FrameId, MarkId, ModuleId, NodeId, ProcessId, ScanId, StringId, TaskId, ThreadId,
+};
 pub use model::{
     Clock, CpuSummary, Effort, Ended, FAILED_CALLS, FREE_STACKS, FaultSummary, Frame, Lost, Mark, MarkKind,
     Metadata, Module, Node, Overhead, Process, ProcessEnd, Pseudo, SourceFrame, Summary, Symbolized, Tables,
     Task, Thread,
 };
+pub use observer::{LiveBlocks, Observer};
 pub use reader::{Cursor, Events, Reader};
 pub use sample::Sample;
 pub use sampling::{Sampling, Weight};

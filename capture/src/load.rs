@@ -66,7 +66,9 @@ impl Loader {
                 | ChunkKind::Faults
                 | ChunkKind::Copies
                 | ChunkKind::Pointers
-                | ChunkKind::Objects,
+                | ChunkKind::Objects
+                | ChunkKind::State
+                | ChunkKind::Results,
             )
             | None => {}
         }

@@ -1,5 +1,6 @@
 //! Writes a capture, chunk by chunk.
 
+mod computed;
 mod create;
 mod output;
 mod pending;
@@ -21,9 +22,11 @@ use crate::index;
 use crate::intern::Interner;
 use crate::meta;
 use crate::model::{Metadata, Summary};
+use crate::observer::{LiveBlocks, Observer};
 use crate::sample::Sample;
 use crate::sink::Sink;
 use crate::version::VERSION;
+use computed::Spacing;
 use output::Output;
 use pending::{Pending, Rows};
 
@@ -35,7 +38,7 @@ use pending::{Pending, Rows};
 ///
 /// Memory: one chunk of events, the table rows since the last flush, and what recognises equal strings, modules,
 /// frames and stacks.
-pub struct Writer<W: Sink = File> {
+pub struct Writer<W: Sink = File, O: Observer = LiveBlocks> {
     output: Output<W>,
     payload: Vec<u8>,
     interner: Interner,
@@ -52,6 +55,10 @@ pub struct Writer<W: Sink = File> {
     sample_count: u64,
     copies: Rows,
     encoder: Encoder,
+    observer: O,
+    /// Events given so far.
+    events: u64,
+    states: Spacing,
     chunks: Vec<Chunk>,
     index_before: u64,
 }
@@ -62,7 +69,17 @@ impl<W: Sink> Writer<W> {
     /// # Errors
     /// When the sink does not take it.
     pub fn new(sink: W, metadata: &Metadata) -> Result<Self, Error> {
-        let mut writer = Writer::empty(sink)?;
+        Writer::observed(sink, metadata, LiveBlocks::default())
+    }
+}
+
+impl<W: Sink, O: Observer> Writer<W, O> {
+    /// The same, with an observer whose results the capture will have.
+    ///
+    /// # Errors
+    /// As [`Writer::new`].
+    pub fn observed(sink: W, metadata: &Metadata, observer: O) -> Result<Self, Error> {
+        let mut writer = Writer::empty(sink, observer)?;
         let header = Header { version: VERSION, written_by: metadata.tool_version.clone() };
         writer.output.write(&header.encode())?;
         writer.write_record(ChunkKind::Metadata, "the recording's options", metadata)?;
@@ -91,7 +108,9 @@ impl<W: Sink> Writer<W> {
             }
             action => self.check_ids(action)?,
         }
-        self.encoder.push(&event);
+        let freed = self.observer.event(&event);
+        self.encoder.push(&event, freed);
+        self.events += 1;
         if self.encoder.is_full() { self.flush() } else { Ok(()) }
     }
 
@@ -137,7 +156,9 @@ impl<W: Sink> Writer<W> {
                     Label { kind, records: done.events, first: done.first_time, last: done.last_time };
                 output.chunk(label, parts)
             })?;
+            self.states.bytes += chunk.length();
             self.enter(chunk)?;
+            self.write_state_if_due()?;
         }
         self.write_readings()?;
         self.output.flush()
@@ -149,6 +170,7 @@ impl<W: Sink> Writer<W> {
     /// As [`Writer::flush`].
     pub fn finish(mut self, summary: &Summary) -> Result<W, Error> {
         self.flush()?;
+        self.write_results(summary)?;
         self.write_record(ChunkKind::Summary, "the recording's summary", summary)?;
         self.write_index()?;
         self.output.write(&Trailer { index_offset: self.index_before }.encode())?;
@@ -162,11 +184,14 @@ impl<W: Sink> Writer<W> {
     ///
     /// # Errors
     /// As [`Writer::flush`].
-    pub fn end_so_far(&mut self, summary: &Summary) -> Result<Vec<u8>, Error> {
+    pub fn end_so_far(&mut self, summary: &Summary) -> Result<Vec<u8>, Error>
+    where
+        O: Clone,
+    {
         self.flush()?;
-        let mut end = Writer::empty(Vec::new())?;
+        let mut end = Writer::empty(Vec::new(), self.observer.clone())?;
         (end.output.offset, end.index_before) = (self.output.offset, self.index_before);
-        end.chunks.clone_from(&self.chunks);
+        (end.chunks, end.events) = (self.chunks.clone(), self.events);
         end.finish(summary)
     }
 
@@ -175,8 +200,13 @@ impl<W: Sink> Writer<W> {
         self.output.offset
     }
 
+    /// The observer.
+    pub fn observer(&self) -> &O {
+        &self.observer
+    }
+
     /// A writer that has written nothing.
-    fn empty(sink: W) -> Result<Self, Error> {
+    fn empty(sink: W, observer: O) -> Result<Self, Error> {
         Ok(Writer {
             output: Output::new(sink)?,
             payload: Vec::new(),
@@ -193,6 +223,9 @@ impl<W: Sink> Writer<W> {
             sample_count: 0,
             copies: Rows::default(),
             encoder: Encoder::new(),
+            observer,
+            events: 0,
+            states: Spacing::default(),
             chunks: Vec::new(),
             index_before: 0,
         })

@@ -35,12 +35,7 @@ fn main() {
         row(&format!("copy and check, {rings}"), records, check);
         row(&format!("merge, {rings}"), records, merge);
         row(&format!("both, {rings}"), records, check + merge);
-        row(&format!("translate, encode, compress, {rings}"), records, write);
-    }
-    for blocks in [1_000, 100_000, 1_000_000] {
-        let mut stages = Stages::new(1, &file);
-        let (records, took) = live(&mut stages, blocks);
-        row(&format!("live table, {blocks} blocks"), records, took);
+        row(&format!("translate, count, encode, compress, {rings}"), records, write);
     }
 }
 
@@ -103,23 +98,6 @@ impl Program {
         *is_live = 1;
         Record::Alloc { address, size: 16 + place as u64 % 200, alignment: 0, stack: 0 }
     }
-}
-
-/// Frees and allocates blocks at random places of the live table.
-fn live(stages: &mut Stages, blocks: u64) -> (usize, Duration) {
-    const RECORDS: usize = 4_000_000;
-    let address = |block: u64| 0x5555_0000_0000 + block * 64;
-    (0..blocks).for_each(|block| stages.live_add(address(block), 40));
-    let mut random = Random(7);
-    let order: Vec<u64> = (0..RECORDS / 2).map(|_| address(random.below(blocks))).collect();
-    let ((), took) = time(|| {
-        for address in &order {
-            stages.live_remove(*address);
-            stages.live_add(*address, 48);
-        }
-    });
-    assert!(stages.live_bytes() >= blocks * 40);
-    (RECORDS, took)
 }
 
 /// xorshift64*, so that each run sees the same program.

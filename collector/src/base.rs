@@ -4,6 +4,7 @@
 pub(crate) mod address_space;
 pub(crate) mod alarm;
 pub(crate) mod background;
+pub(crate) mod capture_writer;
 #[expect(unsafe_code, reason = "reads the time stamp counter")]
 pub(crate) mod clock;
 pub(crate) mod command_line;

@@ -11,10 +11,8 @@ use crate::image::memory::{Memory, Policy};
 use crate::image::watcher::Watcher;
 use crate::image::{Image, ImageId};
 use crate::proc::process::Info;
-use crate::tables::live::Live;
 use crate::tables::processes::Rules;
 use crate::writer::pipeline::Pipeline;
-use capture::{Create, Metadata, Writer};
 use shared_ring::Geometry;
 use shared_ring::record::{Record, encode};
 use shared_ring::ring::Producer;
@@ -34,7 +32,6 @@ pub struct Stages {
     watcher: Watcher,
     clock: Clock,
     producers: Vec<(Producer<'static>, u64)>,
-    live: Live,
 }
 
 impl Stages {
@@ -50,7 +47,7 @@ impl Stages {
         let info = Info { pid: std::process::id(), ..Info::default() };
         let image = Image::new(ImageId(0), memory, info, Arc::default(), liveness, Arc::default());
         let clock = Clock::start();
-        let writer = Writer::create(capture, Create::Replace, &Metadata::default()).expect("a file is made");
+        let writer = crate::base::capture_writer::create(capture).expect("a file is made");
         let mut batch = Batch::default();
         batch.note(Message { time: 0, image: image.id, event: Lifecycle::Image(image.clone()) });
         let (watcher, _) = Watcher::start(clock).expect("a thread starts");
@@ -67,12 +64,11 @@ impl Stages {
             merger: Merger::default(),
             batches: vec![batch],
             spares: Vec::new(),
-            pipeline: Pipeline::new(writer, clock, Rules::default(), None),
+            pipeline: Pipeline::new(writer, clock, Rules::default()),
             counts: Counts::default(),
             watcher,
             clock,
             image,
-            live: Live::default(),
         };
         stages
             .image
@@ -126,20 +122,5 @@ impl Stages {
             self.pipeline.take(&mut batch).expect("the file takes it");
             self.spares.push(batch);
         }
-    }
-
-    /// The live table alone: adds a block.
-    pub fn live_add(&mut self, address: u64, size: u64) {
-        self.live.add(self.image.id, 0, address, size);
-    }
-
-    /// The live table alone: removes a block.
-    pub fn live_remove(&mut self, address: u64) {
-        self.live.remove(self.image.id, 0, address);
-    }
-
-    /// Bytes in live blocks of the live table.
-    pub fn live_bytes(&self) -> u64 {
-        self.live.bytes()
     }
 }

@@ -18,7 +18,6 @@
 pub(crate) mod addresses;
 pub(crate) mod anonymous_code;
 mod file_copies;
-pub(crate) mod live;
 pub(crate) mod missed_allocators;
 pub(crate) mod module;
 pub(crate) mod modules;

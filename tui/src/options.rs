@@ -1,6 +1,6 @@
 //! What the command line asks of the screen.
 
-use engine::{Cache, Naming};
+use engine::Naming;
 use std::path::PathBuf;
 
 /// What to show, and how.
@@ -12,8 +12,6 @@ pub struct Options {
     pub baseline: Option<PathBuf>,
     /// Where to look up names that it lacks.
     pub naming: Naming,
-    /// Where the first look at a large capture is kept.
-    pub cache: Cache,
     /// Prefixes of source paths, and their replacements.
     pub path_map: Vec<(String, String)>,
     /// Use colours.

@@ -15,7 +15,7 @@ use crate::options::Options;
 use crate::support::Made;
 use crate::update::{Effect, Event, update};
 use crate::work::{Answer, Asked, Request};
-use engine::{Cache, Naming};
+use engine::Naming;
 use ratatui::buffer::Buffer;
 use ratatui::crossterm::event::{KeyCode, KeyEvent};
 use ratatui::layout::Rect;
@@ -50,8 +50,8 @@ impl User {
             file
         });
         let path_map = vec![("/src".to_owned(), folder.path().join("sources").display().to_string())];
-        let (naming, cache) = (Naming::Stored, Cache::none());
-        let options = Options { file, baseline: baseline.clone(), naming, cache, path_map, color: true };
+        let naming = Naming::Stored;
+        let options = Options { file, baseline: baseline.clone(), naming, path_map, color: true };
         let mut user = Self {
             model: Model::new("app.memprof".to_owned(), Rect::new(0, 0, width, height)),
             asked: Asked::new(options, Arc::default()),

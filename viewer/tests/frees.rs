@@ -515,7 +515,7 @@ proptest! {
         made.end(process, one, Ended::Exited(0));
         let found = |side| {
             let mut load = Load::watched(&made.tables, Frees::new(&made.tables));
-            made.events.iter().for_each(|event| load.event(event));
+            load.events(&made.events);
             let rows = load.finish_watched().1.finish(side, Order::Blocks);
             assert!(rows.is_sorted_by_key(|row| std::cmp::Reverse(row.sum.blocks.blocks)));
             rows

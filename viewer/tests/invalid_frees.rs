@@ -12,9 +12,9 @@ use report::text::{self, Style};
 /// What two passes find, of so many at most.
 fn invalid(made: &Made, limit: usize) -> (Profile, Vec<InvalidFreeRow>, u64) {
     let mut first = Load::watched(&made.tables, Suspects::new(limit));
-    made.events.iter().for_each(|event| first.event(event));
+    first.events(&made.events);
     let mut second = Load::watched(&made.tables, first.finish_watched().1.finish());
-    made.events.iter().for_each(|event| second.event(event));
+    second.events(&made.events);
     let (profile, frees) = second.finish_watched();
     let (rows, more) = frees.finish();
     (profile, rows, more)

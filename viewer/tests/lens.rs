@@ -115,7 +115,7 @@ fn threads_are_selected_and_grouped() {
     let loaded = |lens: &Lens| {
         assert!(lens.asks_for_threads());
         let mut load = Load::new(&made.tables).by_threads();
-        made.events.iter().for_each(|event| load.event(event));
+        load.events(&made.events);
         lens.apply(Loaded::new(made.tables.clone(), load.finish(), Source::default()))
     };
     for (text, expected) in [("thread:worker*", 15), ("thread:5000", 100), ("not thread:\"worker 2\"", 100)] {
@@ -598,7 +598,7 @@ fn only_owners_that_allocate_are_told_to_have_nothing() {
     made.end(process, one, Ended::Exited(0));
     let profile = || {
         let mut load = Load::new(&made.tables).by_threads();
-        made.events.iter().for_each(|event| load.event(event));
+        load.events(&made.events);
         load.finish()
     };
     assert!(profile().sites.iter().any(|site| site.thread == Some(two)), "it has a row of what it frees");
@@ -618,7 +618,7 @@ fn many_loaded(group: Grouping) -> Loaded {
     if group == Grouping::Thread {
         load = load.by_threads();
     }
-    made.events.iter().for_each(|event| load.event(event));
+    load.events(&made.events);
     let profile = load.finish();
     Loaded::new(made.tables, profile, Source::default())
 }

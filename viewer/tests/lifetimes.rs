@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 
 fn watched<W: Watch>(made: &Made, watch: impl FnOnce(&Tables) -> W) -> (Loaded, W) {
     let mut load = Load::watched(&made.tables, watch(&made.tables));
-    made.events.iter().for_each(|event| load.event(event));
+    load.events(&made.events);
     let (profile, watch) = load.finish_watched();
     (
         Loaded::new(

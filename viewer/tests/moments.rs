@@ -69,7 +69,7 @@ fn every_moment_is_the_state_after_its_events() {
             let events = made.events.iter().take_while(|event| event.time <= time);
             let mut load = Load::new(&made.tables);
             let all = events.clone().count() == made.events.len();
-            events.for_each(|event| load.event(event));
+            events.for_each(|event| _ = load.event(event));
             load.hold_peak();
             let expected = if all { load.finish() } else { load.cut().0 };
             let found = at(&path, &format!("{time}ns"));
@@ -103,7 +103,7 @@ fn large_captures_are_those_of_their_events() {
     writer.finish(&Summary { duration_ns: made.events.last().unwrap().time, ..Summary::default() }).unwrap();
     let counted = |events: &[Event]| {
         let mut load = Load::new(&made.tables);
-        events.iter().for_each(|event| load.event(event));
+        load.events(&events);
         load.finish()
     };
     let whole = ask(&path, &Query::default());

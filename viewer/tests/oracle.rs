@@ -170,7 +170,7 @@ proptest! {
     fn births_and_deaths_add_up(events in events()) {
         let made = Made { tables: family(), events, ..Made::default() };
         let mut load = Load::watched(&made.tables, lifetimes::Lifetimes::default());
-        made.events.iter().for_each(|event| load.event(event));
+        load.events(&made.events);
         let (profile, lifetimes) = load.finish_watched();
         prop_assert!(lifetimes.confused.is_empty(), "{:#?}", lifetimes.confused);
         prop_assert_eq!(lifetimes.immortal(), 0);

@@ -6,7 +6,7 @@
 //! - per thread and size class, the blocks freed last ([`Recent`], newest first);
 //! - per thread, where the last unforeseen block ended ([`Lane::top`]);
 //! - the blocks of this chunk by number, so that a free names its block by the distance to the one freed before: the
-//!   reader in a list, the writer in a [`Finder`](super::finder::Finder).
+//!   reader in a list, the writer as its [`Observer`](crate::Observer) knows them.
 //!
 //! ```text
 //!   malloc(24) = 0x5000    not foreseen: placement 0, address 0x5000 - top
@@ -56,17 +56,6 @@ pub(super) struct Class(u16);
 impl Class {
     /// Bits of a class.
     pub(super) const BITS: u32 = 11;
-
-    /// The class with these bits.
-    #[inline(always)]
-    pub(super) fn from_bits(bits: u16) -> Self {
-        Class(bits)
-    }
-
-    #[inline(always)]
-    pub(super) fn to_bits(self) -> u16 {
-        self.0
-    }
 
     /// Below 2 to the power of [`Class::BITS`].
     #[inline(always)]

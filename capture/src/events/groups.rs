@@ -123,6 +123,12 @@ impl PlacementWriter {
         self.placements.push(placement);
     }
 
+    /// The class of a block.
+    #[inline(always)]
+    pub(super) fn class(&self, number: u64) -> Option<Class> {
+        self.order.get(usize::try_from(number).ok()?).copied()
+    }
+
     pub(super) fn len(&self) -> usize {
         self.placements.len()
     }

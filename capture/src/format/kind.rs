@@ -54,6 +54,10 @@ numbered! {
         Objects = 31,
         /// Events as in [`ChunkKind::ManyEvents`], with sizes by stack and placements by size class.
         GroupedEvents = 32,
+        /// Part of what a reader needs to go on from a moment.
+        State = 33,
+        /// Part of what was computed from all events.
+        Results = 34,
     }
 }
 
@@ -80,6 +84,8 @@ impl ChunkKind {
                 | ChunkKind::Copies
                 | ChunkKind::Pointers
                 | ChunkKind::Objects
+                | ChunkKind::State
+                | ChunkKind::Results
         );
         !self.holds_events() && !is_reading && self != ChunkKind::Index
     }

@@ -5,6 +5,7 @@ use crate::error::Error;
 use crate::format::ChunkKind;
 use crate::ids::NodeId;
 use crate::model::{Frame, Node};
+use crate::observer::Observer;
 use crate::sink::Sink;
 use crate::stacks;
 
@@ -46,7 +47,7 @@ impl Rows {
     }
 }
 
-impl<W: Sink> Writer<W> {
+impl<W: Sink, O: Observer> Writer<W, O> {
     /// Writes the tables when one of them would fill a chunk.
     pub(super) fn limit(&mut self) -> Result<(), Error> {
         if self.pending.is_full() { self.write_tables() } else { Ok(()) }

@@ -8,6 +8,7 @@ use crate::fault::{Fault, put_faults};
 use crate::format::ChunkKind;
 use crate::ids::ScanId;
 use crate::meta;
+use crate::observer::Observer;
 use crate::sample::{Sample, put_samples};
 use crate::scan::{Object, Pointer, put_objects, put_pointers};
 use crate::sink::Sink;
@@ -16,7 +17,7 @@ use crate::stack_copy::StackCopy;
 /// Readings in one chunk, at most.
 const READINGS: usize = 1 << 16;
 
-impl<W: Sink> Writer<W> {
+impl<W: Sink, O: Observer> Writer<W, O> {
     /// Adds a sample of a processor. Samples are best added in the order of their times.
     ///
     /// # Errors

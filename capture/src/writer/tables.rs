@@ -7,10 +7,11 @@ use crate::ids::{FrameId, MarkId, ModuleId, NodeId, ProcessId, ScanId, StringId,
 use crate::intern::Identity;
 use crate::meta;
 use crate::model::{Frame, Mark, Module, Node, Process, Symbolized, Task, Thread};
+use crate::observer::Observer;
 use crate::scan::Scan;
 use crate::sink::Sink;
 
-impl<W: Sink> Writer<W> {
+impl<W: Sink, O: Observer> Writer<W, O> {
     /// The id of a string. Strings above 1 MiB are cut.
     ///
     /// # Errors
@@ -72,6 +73,7 @@ impl<W: Sink> Writer<W> {
         let (id, is_new) = self.interner.nodes.enter(node)?;
         if is_new {
             self.pending.nodes.push(node);
+            self.observer.stacks(self.interner.nodes.len() as usize);
             self.limit()?;
         }
         Ok(id)
@@ -100,6 +102,7 @@ impl<W: Sink> Writer<W> {
         if let Some(parent) = process.parent {
             known("a process", "parent", parent.0, id.0.into())?;
         }
+        self.observer.process(id, &process);
         let rows = &mut self.pending.processes;
         let what = "a process with its command line";
         match meta::put(&mut rows.bytes, what, &(id, &process)) {
@@ -131,6 +134,7 @@ impl<W: Sink> Writer<W> {
     pub fn update_thread(&mut self, id: ThreadId, thread: Thread) -> Result<(), Error> {
         known("an update of a thread", "thread", id.0, self.threads)?;
         known("a thread", "process", thread.process.0, self.processes)?;
+        self.observer.thread(id, &thread);
         let rows = &mut self.pending.threads;
         meta::put(&mut rows.bytes, "a thread", &(id, thread))?;
         rows.count += 1;

@@ -136,11 +136,7 @@ impl Arguments {
         pids: &[u32],
         attacher: &mut Attacher<'_>,
     ) -> Result<(Session, usize), Failure> {
-        let session = self.recording.start(Kind {
-            live: Progress::new(self.recording.quiet).is_wanted(),
-            hears_commands: true,
-            ..Kind::of_services(capture)
-        })?;
+        let session = self.recording.start(Kind { hears_commands: true, ..Kind::of_services(capture) })?;
         match attacher.all(&session, pids) {
             Ok(count) => Ok((session, count)),
             Err(failure) => {

@@ -39,8 +39,8 @@ impl TwoCaptures {
 
 impl BaselineFile {
     /// Fails if the newer file is not a capture, before a long pass over the other one.
-    pub(super) fn check(&self, no_cache: bool) -> Result<(), Failure> {
-        opened_capture::analyzer(&self.file, no_cache).map(drop)
+    pub(super) fn check(&self) -> Result<(), Failure> {
+        opened_capture::analyzer(&self.file).map(drop)
     }
 }
 

@@ -1,13 +1,7 @@
-//! Where results are cached that would otherwise be computed again: indices of large captures, and names.
+//! Where names are cached that would otherwise be looked up again.
 
-use engine::Cache;
 use std::env;
 use std::path::PathBuf;
-
-/// The cache for indices.
-pub(super) fn of_user() -> Cache {
-    folder().map_or_else(Cache::none, Cache::in_folder)
-}
 
 /// Our folder in the user's cache; `None` without a home directory. A relative path in the environment is ignored, as
 /// the XDG specification demands.

@@ -102,7 +102,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
         return Err(Failure::usage(anyhow!("--fail-over is about memory: give another --by")));
     }
     let naming = arguments.symbols.naming(arguments.no_symbolize);
-    let open = |file: &PathBuf| opened_capture::analyzer(file, arguments.symbols.no_cache);
+    let open = |file: &PathBuf| opened_capture::analyzer(file);
     let or = |when: &Option<When>, anchor: Anchor| when.clone().unwrap_or(anchor.into());
     let (old, lens) = (open(&arguments.file)?, arguments.stacks.lens());
     let default = match (&arguments.newer, &arguments.at) {

@@ -89,7 +89,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let path = arguments.output.clone().unwrap_or_else(|| file.with_extension("html"));
     let is_stdout = path == Path::new("-");
     let packing = if is_stdout { None } else { output::check_document(&path, arguments.force)? };
-    baseline.iter().try_for_each(|baseline| baseline.check(capture.no_cache()))?;
+    baseline.iter().try_for_each(|baseline| baseline.check())?;
     debug!("reading {}", file.display());
     let (loaded, history, map) =
         web::open_with_history(file, capture.naming()).map_err(opened_capture::failure)?;
@@ -112,7 +112,7 @@ fn scans(capture: &Capture, file: &Path, loaded: &Loaded) -> Result<HeldScans, F
     if loaded.tables.scans.is_empty() {
         return Ok(HeldScans::default());
     }
-    let mut analyzer = opened_capture::analyzer(file, capture.no_cache())?;
+    let mut analyzer = opened_capture::analyzer(file)?;
     let mut scans = HeldScans::choose(&analyzer.tables().scans);
     let places = scans.places().to_vec();
     let add = |scanned: &Scanned| Ok(scans.add(loaded, scanned)?);

@@ -1,6 +1,5 @@
 //! Shared by the commands that show a capture.
 
-use super::cache;
 use super::symbols::Symbols;
 use crate::exit::{Failure, Outcome};
 use crate::log::debug;
@@ -15,7 +14,7 @@ use clap::Args;
 use collector::Finished;
 use engine::lens::Lens;
 use engine::suppression::Suppressions;
-use engine::{Analyzer, Cache, Error, Loaded, LookedUp, Naming, Source};
+use engine::{Analyzer, Error, Loaded, LookedUp, Naming, Source};
 use report::text::{self, Style};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -37,11 +36,6 @@ pub(crate) struct Capture {
 }
 
 impl Capture {
-    /// Whether caching is switched off.
-    pub(super) fn no_cache(&self) -> bool {
-        self.symbols.no_cache
-    }
-
     /// Loads the capture.
     pub(super) fn open(&self) -> Result<Loaded, Failure> {
         self.ask(&Query::default())
@@ -77,7 +71,7 @@ impl Capture {
 
     /// Opens the capture for queries.
     pub(super) fn analyzer(&self) -> Result<Analyzer, Failure> {
-        analyzer(&self.file, self.no_cache())
+        analyzer(&self.file)
     }
 
     /// Reports which names were looked up, and shortens names if the user wants that.
@@ -107,10 +101,9 @@ pub(super) fn needs(metric: Metric, tables: &Tables, source: &Source) -> Result<
 }
 
 /// Opens a capture for queries.
-pub(super) fn analyzer(file: &Path, no_cache: bool) -> Result<Analyzer, Failure> {
+pub(super) fn analyzer(file: &Path) -> Result<Analyzer, Failure> {
     debug!("reading {}", file.display());
-    let cache = if no_cache { Cache::none() } else { cache::of_user() };
-    Analyzer::with_cache(file, cache).map_err(failure)
+    Analyzer::open(file).map_err(failure)
 }
 
 pub(super) fn open(file: &Path, naming: Naming) -> Result<Loaded, Failure> {

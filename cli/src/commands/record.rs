@@ -100,7 +100,6 @@ pub(crate) fn execute(arguments: Arguments) -> Outcome {
         attaches: false,
         socket: Some(socket),
         rights,
-        live: progress.is_wanted(),
         hears_commands: true,
         ..Kind::of_services(capture.clone())
     })?;

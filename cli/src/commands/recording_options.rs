@@ -184,8 +184,6 @@ pub(crate) struct Kind {
     pub(crate) follow: bool,
     /// The process that will become the target, if any: the one to sample.
     pub(crate) target: Option<u32>,
-    /// Keep count of live bytes throughout.
-    pub(crate) live: bool,
     /// Accept commands; only one recording of a process can.
     pub(crate) hears_commands: bool,
     /// The default policy for full rings, and its longest wait.
@@ -206,7 +204,6 @@ impl Kind {
             agent_folder: None,
             follow: true,
             target: None,
-            live: false,
             hears_commands: false,
             on_full: SERVICES_ON_FULL,
         }
@@ -270,7 +267,6 @@ impl RecordingOptions {
             socket: kind.socket,
             rights: kind.rights,
             agent_folder: kind.agent_folder,
-            live: kind.live,
             triggers: Triggers {
                 every: self.snapshot_every,
                 over: self.snapshot_over.map(|bytes| bytes as u64),

@@ -137,7 +137,6 @@ impl Arguments {
             agent_folder: agent.path.parent().filter(|_| !agent.installed).map(Path::to_owned),
             follow: self.follows(),
             target: Some(prepared.pid()),
-            live: Progress::new(self.recording.quiet).is_wanted(),
             hears_commands: true,
             on_full: ON_FULL,
         })?;

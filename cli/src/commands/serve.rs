@@ -66,8 +66,8 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let pid = process_of(shown)?;
     let file = pid.map_or_else(|| Ok(shown.to_owned()), recording_of)?;
     // A file that is not a capture is reported before anything listens.
-    opened_capture::analyzer(&file, capture.no_cache())?;
-    baseline.iter().try_for_each(|baseline| baseline.check(capture.no_cache()))?;
+    opened_capture::analyzer(&file)?;
+    baseline.iter().try_for_each(|baseline| baseline.check())?;
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, arguments.port))
         .with_context(|| format!("cannot listen on port {}: choose another one with --port", arguments.port))
         .map_err(Failure::usage)?;
@@ -77,7 +77,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     message::plain(&format!("Serving {} at {address}\nCtrl-C ends it.", file.display()));
     // Only users of this machine who have the address can see the sources, which are on this machine anyway.
     let options = PageOptions { with_source: true, ..arguments.links.options() };
-    let report = Report::new(file, pid, baseline, capture.naming(), options, capture.no_cache());
+    let report = Report::new(file, pid, baseline, capture.naming(), options);
     let site = Site::new(report, token, port);
     if !arguments.no_browser && !browser::open(&address, site.has_come()) {
         message::note("no browser could be started; open the address yourself");

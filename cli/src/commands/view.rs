@@ -1,6 +1,5 @@
 //! `view`: shows a capture in the terminal.
 
-use super::cache;
 use super::html::mapping;
 use super::opened_capture::{self, Capture};
 use super::symbols::in_silence;
@@ -50,12 +49,11 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
         Some(newer) => (newer.clone(), Some(first)),
         None => (first, None),
     };
-    opened_capture::analyzer(&file, arguments.capture.no_cache())?;
+    opened_capture::analyzer(&file)?;
     let options = tui::Options {
         file,
         baseline,
         naming: in_silence(arguments.capture.naming()),
-        cache: if arguments.capture.no_cache() { engine::Cache::none() } else { cache::of_user() },
         path_map: arguments.path_map.clone(),
         color: AutoStream::choice(&io::stdout()) != ColorChoice::Never,
     };

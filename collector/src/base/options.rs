@@ -78,8 +78,6 @@ pub struct Options {
     pub rights: Rights,
     /// The private folder of the agent's file: processes in other network namespaces find a private socket there.
     pub agent_folder: Option<PathBuf>,
-    /// Keep a live table, so that [`crate::session::Progress::live_bytes`] is known.
-    pub live: bool,
     /// When snapshots are marked automatically.
     pub triggers: Triggers,
     /// Take commands from other processes of this user; only one session of a process can.

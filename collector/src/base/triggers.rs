@@ -16,13 +16,6 @@ pub struct Triggers {
     pub growth: Option<f64>,
 }
 
-impl Triggers {
-    /// Whether live bytes must be known.
-    pub(crate) fn need_live(self) -> bool {
-        self.over.is_some() || self.growth.is_some()
-    }
-}
-
 /// Watches for triggers.
 #[derive(Debug)]
 pub(crate) struct TriggerMonitor {

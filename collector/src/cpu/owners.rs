@@ -14,9 +14,10 @@
 use super::batch::Image;
 use super::images::Images;
 use super::without_agent::{Descent, WithoutAgent, is_without_agent};
+use crate::base::capture_writer::Writer;
 use crate::base::clock::Clock;
 use crate::tables::processes::Processes;
-use capture::{Ended, Error, Process, ProcessEnd, ProcessId, Writer};
+use capture::{Ended, Error, Process, ProcessEnd, ProcessId};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};

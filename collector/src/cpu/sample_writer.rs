@@ -8,6 +8,7 @@ use super::kernel::KERNEL;
 use super::owners::{Decided, Owners};
 use super::registers::Start;
 use super::without_agent::WithoutAgent;
+use crate::base::capture_writer::Writer;
 use crate::base::clock::Clock;
 use crate::remote_unwind::files::KnownFile;
 use crate::tables::addresses::Addresses;
@@ -17,7 +18,7 @@ use crate::tables::processes::Processes;
 use crate::tables::unnamed::CodeFrame;
 use capture::{
     Error, Fault, Frame, FrameId, MappedCode, Module, ModuleId, NodeId, ProcessId, Sample, SourceFrame,
-    StackCopy, Symbolized, TaskId, Thread, ThreadId, Writer,
+    StackCopy, Symbolized, TaskId, Thread, ThreadId,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
@@ -347,14 +348,13 @@ fn kernel_frame(frame: &KernelFrame, writer: &mut Writer) -> Result<CodeFrame, E
 #[cfg(test)]
 mod tests {
     use super::*;
-    use capture::{Create, Metadata};
 
     /// Check that nothing is kept of an ended process with code in no file, except what it reported about that code.
     #[test]
     fn processes_that_have_ended_hold_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("ended.memprof");
-        let mut writer = Writer::create(&path, Create::New, &Metadata::default()).unwrap();
+        let mut writer = crate::base::capture_writer::create(&path).unwrap();
         let (clock, pid) = (Clock::start(), std::process::id());
         let mut sample_writer = SampleWriter::default();
         let mut take = |batch| {

@@ -9,11 +9,10 @@ use crate::image::memory::{Memory, Policy};
 use crate::image::wakeup::MOST;
 use crate::image::watcher::Request;
 use crate::proc::process::Info;
-use crate::tables::live::Live;
 use crate::tables::processes::Rules;
 use crate::writer::pipeline::Pipeline;
 use crate::writer::snapshot;
-use capture::{Create, Metadata, Reader, Summary, Writer};
+use capture::{Reader, Summary};
 use proptest::prelude::*;
 use shared_ring::Geometry;
 use shared_ring::record::name::{MAX_NAME, MarkKind, Named};
@@ -54,14 +53,8 @@ impl Bench {
         let image = Image::new(id, memory, info, Arc::default(), liveness, Arc::default());
         let folder = tempfile::tempdir().unwrap();
         let clock = Clock::start();
-        let writer =
-            Writer::create(folder.path().join("x.memprof"), Create::New, &Metadata::default()).unwrap();
-        let mut pipeline = Pipeline::new(
-            writer,
-            clock,
-            Rules { stores_command: true, ..Rules::default() },
-            Some(Live::default()),
-        );
+        let writer = crate::base::capture_writer::create(&folder.path().join("x.memprof")).unwrap();
+        let mut pipeline = Pipeline::new(writer, clock, Rules { stores_command: true, ..Rules::default() });
         let mut batch = Batch::default();
         batch.note(Message { time: 0, image: image.id, event: Lifecycle::Image(image.clone()) });
         pipeline.take(&mut batch).unwrap();

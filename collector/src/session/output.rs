@@ -1,14 +1,14 @@
 //! Creates the capture.
 
+use crate::base::capture_writer::{Writer, begin as begin_capture};
 use crate::base::clock::Clock;
 use crate::base::command_line;
 use crate::base::error::{Error, cannot_create};
 use crate::base::options::Options;
-use crate::tables::live::Live;
 use crate::tables::processes::Rules;
 use crate::writer::output_file::OutputFile;
 use crate::writer::pipeline::Pipeline;
-use capture::{AtomicFile, Create, Metadata, Writer};
+use capture::{AtomicFile, Create, Metadata};
 use shared_ring::control::MAX_SAMPLE_INTERVAL;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -21,9 +21,7 @@ pub(super) fn begin(options: &Options, clock: Clock) -> Result<(Pipeline, Output
         awaits_samples: options.cpu.is_some(),
         reuses_threads: options.aggregates,
     };
-    let wants_live = options.live || options.triggers.need_live();
-    let live = wants_live.then(|| Live::new(options.sample_interval));
-    let pipeline = Pipeline::new(writer, clock, rules, live);
+    let pipeline = Pipeline::new(writer, clock, rules);
     Ok((if options.attaches { pipeline.awaiting(metadata) } else { pipeline }, kept))
 }
 
@@ -58,14 +56,14 @@ fn create(options: &Options, metadata: &Metadata) -> Result<(Writer, OutputFile)
     if let Some(file) = passing {
         let system = |source| Error::System { what: "use a file of our own", source };
         let failed = |source| Error::Capture { path: output.clone(), source };
-        return Ok((Writer::new(file.try_clone().map_err(system)?, metadata).map_err(failed)?, kept));
+        return Ok((begin_capture(file.try_clone().map_err(system)?, metadata).map_err(failed)?, kept));
     }
     if !replace && output.symlink_metadata().is_ok() {
         return Err(Error::OutputExists { path: output.clone() });
     }
     let failed = |error| cannot_create(output, error);
     let file = AtomicFile::create(output).map_err(failed)?;
-    let writer = Writer::new(file.file().map_err(failed)?, metadata).map_err(failed)?;
+    let writer = begin_capture(file.file().map_err(failed)?, metadata).map_err(failed)?;
     kept.begin(file);
     Ok((writer, kept))
 }

@@ -13,10 +13,11 @@
 //! file as usual.
 
 use super::module::module_of;
+use crate::base::capture_writer::Writer;
 use crate::proc::mapped_file::Identity;
 use crate::proc::namespace;
 use crate::remote_unwind::files::Files;
-use capture::{Error, Module, ModuleId, Writer};
+use capture::{Error, Module, ModuleId};
 use procfs::ProcError;
 use procfs::process::{MMPermissions, MMapPath, MemoryMap, Process};
 use std::fs::File;
@@ -320,8 +321,7 @@ mod tests {
     fn memory_that_is_not_executable_is_not_code() {
         let folder = tempfile::tempdir().unwrap();
         let capture = folder.path().join("capture");
-        let mut writer =
-            Writer::create(&capture, capture::Create::New, &capture::Metadata::default()).unwrap();
+        let mut writer = crate::base::capture_writer::create(&capture).unwrap();
         let mut anonymous = AnonymousCode::new(std::process::id());
         let mapped = memmap2::MmapMut::map_anon(4096).unwrap();
         let address = mapped.as_ptr() as u64;
@@ -345,8 +345,7 @@ mod tests {
     fn own_memory_has_words() {
         let folder = tempfile::tempdir().unwrap();
         let capture = folder.path().join("capture");
-        let mut writer =
-            Writer::create(&capture, capture::Create::New, &capture::Metadata::default()).unwrap();
+        let mut writer = crate::base::capture_writer::create(&capture).unwrap();
         let pid = std::process::id();
         let mut anonymous = AnonymousCode::new(pid);
         let maps = maps(pid).unwrap();
@@ -388,8 +387,7 @@ mod tests {
     fn withheld_memory_says_so() {
         let folder = tempfile::tempdir().unwrap();
         let capture = folder.path().join("capture");
-        let mut writer =
-            Writer::create(&capture, capture::Create::New, &capture::Metadata::default()).unwrap();
+        let mut writer = crate::base::capture_writer::create(&capture).unwrap();
         for (maps, label, reason) in [
             (Err(Reason::PermissionDenied), "[memory of another user of 1]", Reason::PermissionDenied),
             (Err(Reason::NoMapping), "[anonymous code (JIT?) of 1]", Reason::Untold),

@@ -4,13 +4,14 @@ mod ends;
 mod images;
 mod threads;
 
+use crate::base::capture_writer::Writer;
 use crate::drain::message::{Arrival, Origin};
 use crate::image::exit_scan::Place;
 use crate::image::{Image, ImageId};
 use crate::proc::pid_map::ProcScan;
 use crate::proc::process::{self, Info};
 use crate::proc::subjects::{Subject, Subjects};
-use capture::{Ended, Error, Process, ProcessId, Thread, ThreadId, Writer};
+use capture::{Ended, Error, Process, ProcessId, Thread, ThreadId};
 use images::{Images, Known};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::time::Instant;

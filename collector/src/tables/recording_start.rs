@@ -1,7 +1,8 @@
 //! When a recording begins: with the session, or with the first process attached to, however long that takes.
 
+use crate::base::capture_writer::Writer;
 use crate::base::clock::Clock;
-use capture::{Counter, Error, Metadata, Writer};
+use capture::{Counter, Error, Metadata};
 
 /// The beginning of a recording.
 #[derive(Debug, Default)]

@@ -6,7 +6,8 @@
 
 use super::modules::{Known, Modules};
 use super::unnamed::CodeFrame;
-use capture::{Error, Frame, FrameId, ModuleId, NodeId, Pseudo, SourceFrame, StringId, Symbolized, Writer};
+use crate::base::capture_writer::Writer;
+use capture::{Error, Frame, FrameId, ModuleId, NodeId, Pseudo, SourceFrame, StringId, Symbolized};
 use shared_ring::intern::Committed;
 use shared_ring::pc_table::Pc;
 use shared_ring::pseudo::FIRST_PC;

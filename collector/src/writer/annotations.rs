@@ -3,8 +3,9 @@
 //! Names come from recorded processes, so any bytes are accepted: invalid UTF-8 is replaced, and the number of
 //! different names is bounded.
 
+use crate::base::capture_writer::Writer;
 use crate::tables::missed_allocators::UnseenLibraries;
-use capture::{Action, Error, NodeId, StringId, Writer};
+use capture::{Action, Error, NodeId, StringId};
 use rustc_hash::FxHashMap;
 use shared_ring::record::Record;
 use shared_ring::record::name::MAX_NAME;

@@ -3,7 +3,6 @@
 mod known;
 mod lifecycle;
 mod marks;
-mod reallocs;
 mod samples;
 mod scans;
 mod so_far;
@@ -13,6 +12,7 @@ pub(crate) use marks::MarkRequest;
 pub(crate) use scans::Rest;
 
 use super::annotations::{Names, Pools};
+use crate::base::capture_writer::Writer;
 use crate::base::clock::Clock;
 use crate::cpu;
 use crate::drain::batch::{Batch, Part, Run};
@@ -21,11 +21,10 @@ use crate::image::ImageId;
 use crate::proc::out_of_memory::OutOfMemory;
 use crate::proc::pid_map::ProcScan;
 use crate::tables::addresses::Addresses;
-use crate::tables::live::Live;
 use crate::tables::modules::KnownFiles;
 use crate::tables::processes::{Processes, Rules};
 use crate::tables::totals::Totals;
-use capture::{Action, Error, Event, Metadata, NodeId, ThreadId, Writer};
+use capture::{Action, Error, Event, Metadata, NodeId, ThreadId};
 use known::{Images, Owner};
 use shared_ring::decode::{Short, decode};
 use shared_ring::record::Record;
@@ -45,13 +44,12 @@ pub(crate) struct Pipeline {
     out_of_memory: OutOfMemory,
     /// Names given by programs.
     pub(crate) names: Names,
-    pub(crate) live: Option<Live>,
     pub(crate) addresses: Addresses,
     samples: cpu::SampleWriter,
 }
 
 impl Pipeline {
-    pub(crate) fn new(writer: Writer, clock: Clock, rules: Rules, live: Option<Live>) -> Pipeline {
+    pub(crate) fn new(writer: Writer, clock: Clock, rules: Rules) -> Pipeline {
         let files = KnownFiles::default();
         let addresses = Addresses { copies: files.copies.clone(), ..Addresses::default() };
         Pipeline {
@@ -64,7 +62,6 @@ impl Pipeline {
             totals: Totals::default(),
             out_of_memory: OutOfMemory::now(),
             names: Names::default(),
-            live,
             addresses,
             samples: cpu::SampleWriter::default(),
         }
@@ -117,13 +114,13 @@ impl Pipeline {
     /// Takes in short allocations and frees, which almost all records are, up to the first record of another kind.
     // Cost: a load of the stack's translation, a multiplication for the time, and the writer's.
     fn short_records(&mut self, run: Run, words: &mut &[u64], time: &mut u64) -> Result<(), Error> {
-        let Pipeline { writer, timeline, images, live, .. } = self;
+        let Pipeline { writer, timeline, images, .. } = self;
         let Some(known) = images.get(run.image) else { return Ok(()) };
         let Some(Some(owner)) = known.rings.get_mut(run.ring as usize) else { return Ok(()) };
         if owner.execing {
             return Ok(());
         }
-        let (thread, slot) = (owner.thread, owner.slot);
+        let thread = owner.thread;
         while let [first, rest @ ..] = *words
             && let Some(short) = Short::of(*first)
         {
@@ -142,14 +139,8 @@ impl Pipeline {
             if let Some(second) = second {
                 let (id, size) = ((second >> 32) as u32, second & u64::from(u32::MAX));
                 let stack = known.stacks.node(id, &known.segment, &mut known.modules, writer)?;
-                if let Some(live) = live {
-                    live.add(run.image, slot, address, size);
-                }
                 writer.event(event(Action::Alloc { address, size, alignment: 0, stack }))?;
             } else {
-                if let Some(live) = live {
-                    live.remove(run.image, slot, address);
-                }
                 writer.event(event(Action::Free { address, stack: NodeId::ROOT }))?;
             }
         }
@@ -172,9 +163,6 @@ impl Pipeline {
         if std::mem::replace(&mut owner.execing, matches!(record, Record::Exec)) {
             // It wrote another record: the exec failed.
             self.processes.goes_on(image, slot, thread);
-        }
-        if let Some(live) = &mut self.live {
-            known.reallocs.follow(live, (image, slot), thread, &record);
         }
         match record {
             Record::Named(named) => return self.take_name((image, slot, thread), named, &Name::of(words)),

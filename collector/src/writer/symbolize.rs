@@ -3,12 +3,13 @@
 //! Names still missing when the user gives up stay missing.
 
 use super::pipeline::Pipeline;
+use crate::base::capture_writer::Writer;
 use crate::base::log::debug;
 use crate::base::name_search::NameSearch;
 use crate::proc::vdso::VDSO;
 use crate::proc::vdso::vdso;
 use crate::tables::unnamed::CodeFrame;
-use capture::{Error, ModuleId, SourceFrame, Symbolized, Writer};
+use capture::{Error, ModuleId, SourceFrame, Symbolized};
 use std::collections::BTreeMap;
 use std::os::fd::AsRawFd;
 use symbols::{Batch, KernelImage, Lookup, ModuleFile, Reason, Source, Symbolizer};

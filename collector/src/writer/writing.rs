@@ -63,7 +63,7 @@ pub(crate) fn write(
             tasks.run_all(&mut pipeline)?;
             return Ok((pipeline, thread_cpu_ns()));
         }
-        let live = pipeline.live.as_ref().map_or(0, |live| live.bytes());
+        let live = pipeline.writer.observer().held().bytes.max(0).cast_unsigned();
         if !pipeline.timeline.is_awaiting()
             && let Some(name) = inputs.triggers.due(Duration::from_nanos(pipeline.timeline.now()), live)
         {

@@ -549,7 +549,6 @@ fn scans_are_given_up() {
         file,
         baseline: None,
         naming: Naming::Stored,
-        cache: engine::Cache::none(),
         path_map: Vec::new(),
         color: true,
     };

@@ -127,8 +127,7 @@ impl Asked {
     }
 
     fn analyzer(&self) -> Result<Analyzer, Error> {
-        let Options { file, cache, .. } = &self.options;
-        Ok(Analyzer::with_cache(file, cache.clone())?.until(self.stop.clone()))
+        Ok(Analyzer::open(&self.options.file)?.until(self.stop.clone()))
     }
 
     fn loaded(&mut self, question: &Question) -> Result<Arc<Loaded>, Error> {
@@ -238,8 +237,7 @@ impl Asked {
         let (analyzer, naming, whole) = (self.analyzer()?, self.options.naming.clone(), Lens::default());
         match (compare, &self.options.baseline) {
             (Compare::Captures(metric), Some(baseline)) => {
-                let baseline =
-                    Analyzer::with_cache(baseline, self.options.cache.clone())?.until(self.stop.clone());
+                let baseline = Analyzer::open(baseline)?.until(self.stop.clone());
                 let compared =
                     compare_captures(baseline, analyzer, &Query::default(), &whole, Spelling::Exact, naming)?;
                 Ok((compared, metric))

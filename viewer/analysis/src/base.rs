@@ -1,7 +1,6 @@
 //! Values that everything else is made of.
 
 pub(crate) mod cost;
-pub(crate) mod hash;
 pub(crate) mod metric;
 pub(crate) mod order;
 pub(crate) mod ranges;

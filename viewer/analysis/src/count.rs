@@ -1,6 +1,5 @@
 //! The pass over the events, and the numbers that it leaves.
 
-pub(crate) mod account;
 pub(crate) mod counters;
 pub(crate) mod estimate;
 pub(crate) mod failures;
@@ -13,6 +12,7 @@ pub(crate) mod peak;
 pub(crate) mod pools;
 pub(crate) mod process;
 pub(crate) mod profile;
+pub(crate) mod row_totals;
 pub(crate) mod samples;
 pub(crate) mod saved;
 pub(crate) mod sites;

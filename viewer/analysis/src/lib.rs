@@ -32,6 +32,7 @@
 //! | `timeline` | the heap over time: slices, regions, tracks |
 //! | `rows` | rows and trees that views list |
 //! | `diff` | what changed between two profiles |
+//! | `counting` | the pass over a recording while it is written |
 //! | `format` | numbers for people |
 
 pub mod format;
@@ -51,12 +52,13 @@ mod rows;
 mod diff;
 mod timeline;
 
+mod counting;
+
 pub use base::cost::{Amount, Cost};
 pub use base::metric::{Metric, UnknownMetric};
 pub use base::order::natural;
 pub use base::share::{Share, ShareError};
 pub use base::spread::Spread;
-pub use count::account::{Account, ProcessAnomalies, RowTotals};
 pub use count::counters::{Counters, Point};
 pub use count::failures::{Failure, Reason};
 pub use count::load::Load;
@@ -67,11 +69,13 @@ pub use count::pools::PoolEvents;
 pub use count::profile::{
     Anomalies, GapTotals, PagesPeak, PauseTotals, PoolProfile, ProcessProfile, Profile, Site, Snapshots, Span,
 };
+pub use count::row_totals::{ProcessAnomalies, RowTotals};
 pub use count::samples::{SampleSites, add_idle_threads, name_threads, owners, threads};
 pub use count::saved::Saved;
 pub use count::tally::Tally;
 pub use count::totals::Totals;
 pub use count::watch::{Birth, Death, End, Instant, InvalidFree, Left, Life, Moved, Stage, Watch};
+pub use counting::{Counting, Results, STEPS, VERSION};
 pub use diff::{ChangeKind, Diff, DiffRow, Match, Spelling, United, normal_name, size, unite};
 pub use lifetimes::accesses::{Access, Use, uses};
 pub use names::file_name::file_name;

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!  Query ──► instants ──► replay ──► Profile ──► Loaded ──► every view
-//!            positions    events up to there, from the start of the capture
-//!                         or from the nearest state of a side index
+//!            positions    events up to there, from the nearest state in the capture;
+//!                         none for the whole, whose numbers the capture has
 //! ```
 
 mod chosen;
@@ -25,15 +25,15 @@ pub use recorded::PeakMemory;
 use crate::capture_file::{open_reader, refuse_aggregated};
 use crate::error::Error;
 use crate::loaded::{Loaded, Source};
-use crate::side_index::{Cache, SideIndex};
 use crate::symbolize::{Naming, Needed, named};
 use analysis::query::{Part, Query, Sieve, Unknown, is_in};
 use analysis::{
-    Counters, Instant, Profile, SampleSites, Span, Stage, add_idle_threads, name_threads, owners, threads,
+    Counters, Instant, Profile, Results, SampleSites, Span, Stage, add_idle_threads, name_threads, owners,
+    threads,
 };
 use capture::{Error as CaptureError, NodeId, Reader, StringId, Tables, TaskId};
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -47,11 +47,8 @@ pub struct Analyzer {
     heap: Option<StringId>,
     /// The profile of that heap over the whole capture, once known.
     whole: Option<Profile>,
-    path: PathBuf,
-    cache: Cache,
-    /// The side index of the allocators' heaps, once needed.
-    index: Option<SideIndex>,
-    is_prepared: bool,
+    /// The numbers and the timeline of the allocators' heaps over the whole capture, once known.
+    results: Option<Results>,
     by_threads: bool,
     /// In an aggregated capture, the end of each snapshot, once needed.
     snapshots: Option<Vec<Instant>>,
@@ -65,28 +62,16 @@ impl Analyzer {
     /// # Errors
     /// [`Error::Capture`] when the file cannot be read or is not a capture.
     pub fn open(path: &Path) -> Result<Self, Error> {
-        Self::with_cache(path, Cache::none())
-    }
-
-    /// The same, but what the first pass over a large capture finds is cached for the next time.
-    ///
-    /// # Errors
-    /// As [`Analyzer::open`]. Failure to write the cache is not an error.
-    pub fn with_cache(path: &Path, cache: Cache) -> Result<Self, Error> {
         let (mut reader, source) = open_reader(path)?;
         name_threads(reader.tables_mut());
         let starts = replay::starts(reader.index());
-        let path = path.to_owned();
         Ok(Self {
             reader,
             source,
             starts,
             heap: None,
             whole: None,
-            path,
-            cache,
-            index: None,
-            is_prepared: false,
+            results: None,
             by_threads: false,
             snapshots: None,
             stop: None,
@@ -112,7 +97,6 @@ impl Analyzer {
     /// [`Error::Unknown`] when the question names something that the capture does not have, and those of the file.
     pub fn profile(&mut self, query: &Query) -> Result<Profile, Error> {
         self.choose(query.heap.as_deref())?;
-        self.prepare()?;
         let span = self.span(&query.part)?;
         if query.filter.divides_stacks() {
             self.needs_blocks("threads, sizes and regions of individual blocks")?;

@@ -87,9 +87,10 @@ pub fn observe<W: Watch>(loaded: &Loaded, events: &dyn Events, watch: W) -> Resu
     events.each(&mut |event| {
         if left > 0 {
             left -= 1;
-            match &of_pool {
-                Some(pool) => load.pool_event(pool, event),
-                None => load.event(event),
+            if let Some(pool) = &of_pool {
+                load.pool_event(pool, event);
+            } else {
+                load.event(event);
             }
         }
     })?;

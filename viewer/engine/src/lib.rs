@@ -25,7 +25,6 @@
 //! | `open` | from a file to the input of every view, for one question |
 //! | `analyzer` | the same for any number of questions |
 //! | `capture_file` `events` | the readers of a file, and its events for formats and observers |
-//! | `side_index` | what the first pass over a large capture leaves for later ones |
 //! | `symbolize` `sources` | names that a capture lacks, and lines of source files, from this machine |
 //! | `loaded` | the result: counted and named |
 //! | `lens` | which stacks are shown, and what of each |
@@ -48,7 +47,6 @@ pub mod suppression;
 
 mod analyzer;
 mod open;
-mod side_index;
 
 pub mod check;
 mod compare;
@@ -64,7 +62,6 @@ pub use loaded::{
     Use,
 };
 pub use open::open;
-pub use side_index::Cache;
 pub use sources::Sources;
 pub use symbolize::{LookedUp, Naming, Needed, named};
 /// Where to look for files with names, and how to show names.

@@ -1,7 +1,7 @@
 //! A recording while it goes on: who holds most now, who allocates now.
 //!
 //! ```text
-//!  growing capture ──► Follower ──► Account ──► Ledger ──► Reading ──► text, JSON, terminal
+//!  growing capture ──► Follower ──► Load ──► Ledger ──► Reading ──► text, JSON, terminal
 //!                      reads on     the pass    now, the    a few rows     ▲
 //!                                               last look,                 │ when they are found
 //!                                               the beginning       Namer, a thread

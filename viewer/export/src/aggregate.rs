@@ -23,7 +23,7 @@ mod tables;
 
 pub use snapshot_taker::{RUN, Receiver, SnapshotTaker};
 
-use analysis::Account;
+use analysis::Load;
 use capture::aggregate::AGGREGATE;
 use capture::{Action, Error, Event, Metadata, ProcessId, ReadAt, Reader, Sink, Summary, Writer};
 use std::time::Duration;
@@ -40,7 +40,7 @@ pub fn metadata(of: &Metadata, every: Duration) -> Metadata {
 /// Makes an aggregated capture from a growing one.
 pub struct Aggregate<R: ReadAt, S: Sink> {
     reader: Reader<R>,
-    account: Account,
+    load: Load<'static>,
     snapshot_taker: SnapshotTaker,
     copied: Copied,
     writer: Writer<S>,
@@ -53,11 +53,11 @@ pub struct Aggregate<R: ReadAt, S: Sink> {
 impl<R: ReadAt, S: Sink> Aggregate<R, S> {
     /// From the capture that `reader` has just opened, into one that was begun with its [`metadata`].
     pub fn new(reader: Reader<R>, writer: Writer<S>, every: Duration) -> Self {
-        let account = Account::new(reader.tables());
+        let load = Load::new(reader.tables()).without_frees();
         let started = reader.tables().metadata.started_unix_ns;
         let nanoseconds = u64::try_from(every.as_nanos()).unwrap_or(u64::MAX);
         let snapshot_taker = SnapshotTaker::new(nanoseconds);
-        Self { reader, account, snapshot_taker, copied: Copied::default(), writer, every, started }
+        Self { reader, load, snapshot_taker, copied: Copied::default(), writer, every, started }
     }
 
     /// Processes what has arrived, and returns the offset in the growing capture up to which it is no longer needed.
@@ -68,21 +68,19 @@ impl<R: ReadAt, S: Sink> Aggregate<R, S> {
     pub fn refresh(&mut self) -> Result<u64, Error> {
         self.reader.refresh()?;
         let changed = self.reader.take_changed_processes();
-        let Self { reader, account, snapshot_taker, copied, writer, every, started } = self;
+        let Self { reader, load, snapshot_taker, copied, writer, every, started } = self;
         let begun = &reader.tables().metadata;
         if std::mem::replace(started, begun.started_unix_ns) != begun.started_unix_ns {
             writer.metadata(&metadata(begun, *every))?;
         }
         copied.take(reader.tables(), &changed, writer)?;
         let mut result = Ok(());
-        account.go_on(reader.tables(), |load| {
-            let mut receiver = ToWriter { copied, writer, reader };
-            reader.for_each_batch(|events| {
-                if result.is_ok() {
-                    result =
-                        events.iter().try_for_each(|event| snapshot_taker.event(load, event, &mut receiver));
-                }
-            })
+        load.grow(reader.tables());
+        let mut receiver = ToWriter { copied, writer, reader };
+        reader.for_each_batch(|events| {
+            if result.is_ok() {
+                result = events.iter().try_for_each(|event| snapshot_taker.event(load, event, &mut receiver));
+            }
         })?;
         result?;
         reader.for_each_counters(|counters| copied.counters(counters))?;
@@ -101,12 +99,11 @@ impl<R: ReadAt, S: Sink> Aggregate<R, S> {
     /// As [`Aggregate::refresh`].
     pub fn finish(mut self) -> Result<S, Error> {
         self.refresh()?;
-        let Self { reader, mut account, mut snapshot_taker, mut copied, mut writer, .. } = self;
+        let Self { reader, mut load, mut snapshot_taker, mut copied, mut writer, .. } = self;
         let summary = reader.tables().summary.clone();
-        account.go_on(reader.tables(), |load| {
-            let mut receiver = ToWriter { copied: &mut copied, writer: &mut writer, reader: &reader };
-            snapshot_taker.finish(load, &mut receiver)
-        })?;
+        load.grow(reader.tables());
+        let mut receiver = ToWriter { copied: &mut copied, writer: &mut writer, reader: &reader };
+        snapshot_taker.finish(&mut load, &mut receiver)?;
         let mut summary =
             summary.unwrap_or_else(|| Summary { duration_ns: snapshot_taker.last(), ..Summary::default() });
         summary.remarks.extend(snapshot_taker.remarks(reader.tables()));

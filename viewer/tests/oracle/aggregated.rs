@@ -51,7 +51,7 @@ fn aggregated(made: &Made, every: u64) -> Notes {
 /// A pass that ends at a moment, of which it takes down either all or what was there.
 fn cut(tables: &Tables, events: &[Event], at_moment: bool) -> Profile {
     let mut load = Load::new(tables);
-    events.iter().for_each(|event| load.event(event));
+    load.events(&events);
     if at_moment {
         load.hold_peak();
     }
@@ -140,7 +140,7 @@ proptest! {
         let events: Vec<Event> = events.into_iter().enumerate().map(to_pool).collect();
         let made = Made { tables: relatives(), events, ..Made::default() };
         let mut load = Load::new(&made.tables);
-        made.events.iter().for_each(|event| load.event(event));
+        load.events(&made.events);
         let found = load.pools_so_far();
         prop_assert_eq!(found, load.cut().0.pools);
     }
@@ -158,16 +158,16 @@ proptest! {
         let from = from.index(events.len() + 1);
         cut(&tables, &events, true);
         let mut load = Load::new(&tables);
-        events[..from].iter().for_each(|event| load.event(event));
+        load.events(&events[..from]);
         load.begin_range();
-        events[from..].iter().for_each(|event| load.event(event));
+        load.events(&events[from..]);
         let range = load.finish();
         prop_assert!(range.sites.len() <= events.len());
         let mut load = Load::watched(&tables, Recorder::new(&tables));
-        events.iter().for_each(|event| load.event(event));
+        load.events(&events);
         load.finish_watched().1.finish();
         let mut load = Load::watched(&tables, Timeline::new(10, None));
-        events.iter().for_each(|event| load.event(event));
+        load.events(&events);
         prop_assert!(load.finish_watched().1.ended(0).buckets.len() <= 10);
     }
 
@@ -181,9 +181,9 @@ proptest! {
         let ((all_from, told_from), (all_to, told_to)) = (notes.snapshots[from.min(to)], notes.snapshots[from.max(to)]);
         let range = |tables: &Tables, events: &[Event], from: usize, to: usize| {
             let mut load = Load::new(tables);
-            events[..from].iter().for_each(|event| load.event(event));
+            load.events(&events[..from]);
             load.begin_range();
-            events[from..to].iter().for_each(|event| load.event(event));
+            load.events(&events[from..to]);
             load.cut().0
         };
         let [all_from, all_to] = [all_from, all_to].map(|at| usize::try_from(at).unwrap());

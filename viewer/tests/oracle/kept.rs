@@ -1,20 +1,15 @@
-//! What an index keeps against passes over everything.
+//! What a recording stores against passes over everything.
 
 use super::{Made, events, family};
 use analysis::query::{Part, Query};
-use analysis::{Amount, Load, Profile, Timeline};
-use capture::{Event, Reader, Tables};
-use engine::{Analyzer, Cache};
+use analysis::{Amount, Load, Profile, Results, Timeline, VERSION};
+use capture::{Chunk, ChunkKind, Event, Reader, TIME_UNIT_NS, Tables};
+use engine::Analyzer;
 use proptest::prelude::*;
 use std::path::{Path, PathBuf};
 
-/// A state each twenty events.
-fn cache(folder: &Path) -> Cache {
-    Cache::in_folder(folder.join("cache")).with_spacing(20, 0)
-}
-
-fn ask(path: &Path, cache: Cache, part: Part) -> Profile {
-    Analyzer::with_cache(path, cache).unwrap().profile(&Query::of(part)).unwrap()
+fn ask(path: &Path, part: Part) -> Profile {
+    Analyzer::open(path).unwrap().profile(&Query::of(part)).unwrap()
 }
 
 /// Everything that a profile says.
@@ -24,16 +19,19 @@ fn all_of(profile: &Profile) -> String {
     profile.sites.sort_by_key(|site| (site.process, site.node));
     // Totals of the programs' own heaps are those of captures as a whole.
     profile.pools.clear();
-    format!("{profile:#?}")
+    let text = format!("{profile:#?}");
+    // A recording counts by the times that were given, which are up to a microsecond beside the stored ones.
+    let is_time = |line: &&str| line.trim_start().starts_with("time: ") || line.contains("last_time: ");
+    text.lines().filter(|line| !is_time(line)).collect::<Vec<_>>().join("\n")
 }
 
-/// A capture of events, with them as it has them: stored times are up to a microsecond beside those that were given.
-fn written(tables: Tables, events: Vec<Event>, folder: &tempfile::TempDir) -> (Made, PathBuf) {
+/// A capture of events, as it was recorded, and with its events alone.
+fn written(tables: Tables, events: Vec<Event>, folder: &tempfile::TempDir) -> (Made, [PathBuf; 2]) {
     let made = Made { tables, events, ..Made::default() };
-    let path = folder.path().join("a.memprof");
-    made.write(&path);
-    let stored = Reader::open(&path).unwrap().events().unwrap().map(Result::unwrap).collect();
-    (Made { events: stored, ..made }, path)
+    let paths = ["recorded.memprof", "events.memprof"].map(|name| folder.path().join(name));
+    made.record(&paths[0]);
+    made.write(&paths[1]);
+    (made, paths)
 }
 
 fn many() -> impl Strategy<Value = Vec<Event>> {
@@ -48,37 +46,44 @@ fn many() -> impl Strategy<Value = Vec<Event>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
-    /// Check that answers which begin at a kept state are those of a pass over all events: the whole, moments and ranges.
+    /// Check that answers from stored results and states are those of a pass over all events: the whole, moments and
+    /// ranges.
     #[test]
-    fn kept_states_answer_as_passes_do(events in many(), times in prop::collection::vec((0..700_u64, 0..700_u64), 8)) {
+    fn what_is_stored_is_what_passes_find(events in many(), times in prop::collection::vec((0..700_u64, 0..700_u64), 8)) {
         let folder = tempfile::tempdir().unwrap();
-        let (_, path) = written(family(), events, &folder);
-        for part in [Part::Whole, Part::Whole] {
-            prop_assert_eq!(all_of(&ask(&path, cache(folder.path()), part.clone())), all_of(&ask(&path, Cache::none(), part)));
-        }
+        let (_, [recorded, plain]) = written(family(), events, &folder);
+        let reader = Reader::open(&recorded).unwrap();
+        prop_assert!(reader.results::<Results>(VERSION).is_some_and(|results| results.fit(reader.tables())));
+        prop_assert!(reader.event_count() < 30 || reader.states().count() > 0);
+        let (stored, found) = (ask(&recorded, Part::Whole), ask(&plain, Part::Whole));
+        prop_assert_eq!(all_of(&stored), all_of(&found));
+        prop_assert!(stored.peak.at.time.abs_diff(found.peak.at.time) < TIME_UNIT_NS);
         let when = |time: u64| format!("{time}us").parse::<analysis::query::When>().unwrap();
         for (one, two) in times {
             for part in [Part::At(when(one)), Part::Range(when(one.min(two)), when(one.max(two)))] {
-                let kept = ask(&path, cache(folder.path()), part.clone());
-                prop_assert_eq!(all_of(&kept), all_of(&ask(&path, Cache::none(), part)));
+                prop_assert_eq!(all_of(&ask(&recorded, part.clone())), all_of(&ask(&plain, part)));
             }
         }
     }
 
     /// Check that each step of a timeline is what a pass over its events finds: what is held at its end and at most, what
-    /// was allocated and freed; for the whole and for a range, with and without an index.
+    /// was allocated and freed; for the whole and for a range, with and without what a recording stores.
     #[test]
     fn timelines_are_those_of_passes(events in many(), steps in 2..40_usize, ends in (0..600_u64, 0..600_u64)) {
         let folder = tempfile::tempdir().unwrap();
-        let (made, path) = written(family(), events, &folder);
+        let (made, paths) = written(family(), events, &folder);
         let when = |time: u64| format!("{time}us").parse::<analysis::query::When>().unwrap();
         let (from, to) = (ends.0.min(ends.1), ends.0.max(ends.1) + 1);
+        // Stored times are up to a microsecond beside those that were given, by which the recording has counted.
+        let stored = |path| Reader::open(path).unwrap().events().unwrap().map(Result::unwrap).collect();
+        let of_file = Made { tables: made.tables.clone(), events: stored(&paths[1]), ..Made::default() };
         for part in [Part::Whole, Part::Range(when(from), when(to))] {
-            for cache in [Cache::none(), cache(folder.path())] {
-                let mut analyzer = Analyzer::with_cache(&path, cache).unwrap();
+            for path in &paths {
+                let is_stored = *path == paths[0] && part == Part::Whole;
+                let mut analyzer = Analyzer::open(path).unwrap();
                 let (timeline, profile) = analyzer.timeline(&part, steps).unwrap();
                 prop_assert!(!timeline.buckets.is_empty() && timeline.buckets.len() <= steps);
-                check(&made, &timeline, part == Part::Whole)?;
+                check(if is_stored { &made } else { &of_file }, &timeline, part == Part::Whole)?;
                 let highest = timeline.buckets.iter().map(|bucket| bucket.peak.bytes).max();
                 prop_assert_eq!(highest, Some(profile.peak.held.bytes));
             }
@@ -93,12 +98,12 @@ fn check(made: &Made, timeline: &Timeline, is_whole: bool) -> Result<(), TestCas
         let (start, end) = (timeline.end_of(index) - timeline.width, timeline.end_of(index));
         let first = if index == 0 && is_whole { 0 } else { before(start) };
         let mut load = Load::new(&made.tables);
-        made.events[..first].iter().for_each(|event| load.event(event));
+        load.events(&made.events[..first]);
         load.begin_range();
-        made.events[first..before(end).max(first)].iter().for_each(|event| load.event(event));
+        load.events(&made.events[first..before(end).max(first)]);
         let (range, ()) = load.cut();
         let mut load = Load::new(&made.tables);
-        made.events[..before(end)].iter().for_each(|event| load.event(event));
+        load.events(&made.events[..before(end)]);
         load.hold_peak();
         let held: Amount = load.cut().0.peak.held;
         prop_assert_eq!(bucket.held, held, "held at the end of step {} of {:?}", index, timeline);
@@ -109,36 +114,25 @@ fn check(made: &Made, timeline: &Timeline, is_whole: bool) -> Result<(), TestCas
     Ok(())
 }
 
-/// Check that an index which is damaged anywhere, or belongs to another capture, is made anew and changes no answer.
+/// Check that a chunk of what is stored that is damaged anywhere changes no answer: what it has is counted again.
 #[test]
-fn damaged_indices_count_as_absent() {
+fn damaged_results_and_states_count_as_absent() {
     let folder = tempfile::tempdir().unwrap();
     let mut made = Made { tables: family(), ..Made::default() };
     let stack = made.stack("main > f");
     (0..200).for_each(|block| made.alloc(capture::ThreadId(0), 0x1000 + block * 16, 8, stack));
-    let (tables, events) = (made.tables, made.events);
-    let (_, path) = written(tables, events, &folder);
-    let part = || Part::At("150ms".parse().unwrap());
-    let expected = all_of(&ask(&path, Cache::none(), part()));
-    assert_eq!(all_of(&ask(&path, cache(folder.path()), part())), expected);
-    let index = std::fs::read_dir(folder.path().join("cache")).unwrap().next().unwrap().unwrap().path();
-    let sound = std::fs::read(&index).unwrap();
-    let mut damaged: Vec<Vec<u8>> = vec![Vec::new(), sound[..sound.len() / 2].to_vec(), sound[..10].to_vec()];
-    for place in (0..sound.len()).step_by(7).chain(sound.len() - 24..sound.len()) {
+    let (_, [path, plain]) = written(made.tables, made.events, &folder);
+    let parts = || [Part::Whole, Part::At("150ms".parse().unwrap())];
+    let expected = parts().map(|part| all_of(&ask(&plain, part)));
+    let sound = std::fs::read(&path).unwrap();
+    let reader = Reader::open(&path).unwrap();
+    let is_stored = |chunk: &&Chunk| matches!(chunk.kind(), Some(ChunkKind::State | ChunkKind::Results));
+    let chunks: Vec<Chunk> = reader.index().iter().filter(is_stored).copied().collect();
+    assert!(chunks.len() > 3);
+    for place in chunks.iter().flat_map(|chunk| (chunk.offset..chunk.offset + chunk.length()).step_by(13)) {
         let mut bytes = sound.clone();
-        bytes[place] ^= 0x55;
-        damaged.push(bytes);
+        bytes[place as usize] ^= 0x55;
+        std::fs::write(&path, bytes).unwrap();
+        assert_eq!(parts().map(|part| all_of(&ask(&path, part))), expected, "byte {place}");
     }
-    for bytes in damaged {
-        std::fs::write(&index, bytes).unwrap();
-        assert_eq!(all_of(&ask(&path, cache(folder.path()), part())), expected);
-    }
-    // Another capture in the place of the first.
-    let mut other = Made { tables: family(), ..Made::default() };
-    let stack = other.stack("main > g");
-    (0..300).for_each(|block| other.alloc(capture::ThreadId(0), 0x1000 + block * 16, 9, stack));
-    std::fs::remove_file(&path).unwrap();
-    other.write(&path);
-    let found = ask(&path, cache(folder.path()), Part::Whole);
-    assert_eq!(found.total.allocated.bytes, 2700);
 }

@@ -2,7 +2,7 @@
 
 use super::{events, family};
 use crate::support::Made;
-use analysis::{Account, Amount, Load, RowTotals};
+use analysis::{Amount, Load, RowTotals};
 use capture::{Action, Event, Tables};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -37,16 +37,15 @@ proptest! {
     #[test]
     fn looks_are_what_a_pass_would_find(events in events(), lengths in prop::collection::vec(0..80_usize, 1..8)) {
         let made = Made { tables: family(), events, ..Made::default() };
-        let mut account = Account::new(&needed(&made.tables, &[]));
+        let mut growing = Load::new(&needed(&made.tables, &[])).without_frees();
         let mut seen = 0;
         for length in lengths {
             let (from, to) = (seen, (seen + length).min(made.events.len()));
             seen = to;
-            account.go_on(&needed(&made.tables, &made.events[..to]), |load| {
-                made.events[from..to].iter().for_each(|event| load.event(event));
-            });
+            growing.grow(&needed(&made.tables, &made.events[..to]));
+            growing.events(&made.events[from..to]);
             let mut load = Load::new(&made.tables);
-            made.events[..to].iter().for_each(|event| load.event(event));
+            load.events(&made.events[..to]);
             let (profile, ()) = load.cut();
             // A look does not ask who frees: it has no rows of stacks that only do that.
             let allocating = profile.sites.iter().filter(|site| !site.cost.allocated.is_zero());
@@ -59,10 +58,10 @@ proptest! {
                 temporary: site.cost.temporary,
                 left: site.cost.leaked + site.cost.uncertain,
             });
-            prop_assert_eq!(rows(account.rows()), rows(expected));
-            prop_assert_eq!(account.events(), to as u64);
+            prop_assert_eq!(rows(growing.row_totals()), rows(expected));
+            prop_assert_eq!(growing.position(), to as u64);
             for (process, of) in (0..).zip(&profile.processes) {
-                let anomalies = account.process_anomalies(capture::ProcessId(process));
+                let anomalies = growing.process_anomalies(capture::ProcessId(process));
                 prop_assert_eq!((anomalies.anomalies, anomalies.gaps), (of.anomalies, of.gaps));
             }
         }

@@ -33,15 +33,15 @@ fn with_cost(mut costs: BTreeMap<(u32, u32), Cost>) -> BTreeMap<(u32, u32), Cost
 
 fn range(made: &Made, from: usize, to: usize) -> Profile {
     let mut load = Load::new(&made.tables);
-    made.events[..from].iter().for_each(|event| load.event(event));
+    load.events(&made.events[..from]);
     load.begin_range();
-    made.events[from..to].iter().for_each(|event| load.event(event));
+    load.events(&made.events[from..to]);
     load.cut().0
 }
 
 fn moment(made: &Made, at: usize) -> Profile {
     let mut load = Load::new(&made.tables);
-    made.events[..at].iter().for_each(|event| load.event(event));
+    load.events(&made.events[..at]);
     load.hold_peak();
     load.cut().0
 }
@@ -100,8 +100,8 @@ proptest! {
         let (within, rest) = rest.split_at(whole.peak.at.position as usize - first.len());
         let up_to_peak = || {
             let mut load = Load::new(&made.tables);
-            first.iter().for_each(|event| load.event(event));
-            load.up_to_copy(|load| within.iter().for_each(|event| load.event(event)));
+            load.events(&first);
+            load.up_to_copy(|load| load.events(&within));
             load
         };
         let mut load = up_to_peak();
@@ -115,7 +115,7 @@ proptest! {
         let mut load = up_to_peak();
         load.begin_range();
         load.copied();
-        rest.iter().for_each(|event| load.event(event));
+        load.events(&rest);
         let after = load.finish();
         let flows = |cost: &Cost| [cost.allocated, cost.freed, cost.temporary, cost.frees];
         let mut sums: BTreeMap<(u32, u32), [Amount; 4]> = BTreeMap::new();
@@ -159,7 +159,7 @@ proptest! {
         let only = |small: bool| {
             let test = move |birth: &analysis::Birth| small == (birth.size < limit && birth.thread.0.is_multiple_of(2));
             let mut load = Load::new(&made.tables).only(test);
-            made.events.iter().for_each(|event| load.event(event));
+            load.events(&made.events);
             load.finish()
         };
         let (some, others, whole) = (only(true), only(false), made.profile());

@@ -5,12 +5,14 @@
 pub(crate) mod fixtures;
 pub(crate) mod golden;
 
-use analysis::{Load, Profile, SampleSites};
+use analysis::{Counting, Load, Profile, SampleSites};
 use capture::{
     Action, Area, Counter, CounterKind, Create, Ended, Event, Frame, FrameId, Mark, MarkId, MarkKind, Module,
-    ModuleId, Node, NodeId, Object, Pointer, Process, ProcessEnd, ProcessId, Pseudo, ReallocOutcome, Sample,
-    Scan, ScanId, SourceFrame, StringId, Symbolized, Tables, Task, TaskId, Thread, ThreadId, Writer,
+    ModuleId, Node, NodeId, Object, Observer, Pointer, Process, ProcessEnd, ProcessId, Pseudo,
+    ReallocOutcome, Sample, Scan, ScanId, SourceFrame, StringId, Symbolized, Tables, Task, TaskId, Thread,
+    ThreadId, Writer,
 };
+use std::fs::File;
 use std::path::Path;
 
 /// Tables and events that grow by calls that read like a program.
@@ -212,7 +214,7 @@ impl Made {
 
     pub(crate) fn profile(&self) -> Profile {
         let mut load = Load::new(&self.tables);
-        self.events.iter().for_each(|event| load.event(event));
+        load.events(&self.events);
         let mut profile = load.finish();
         let mut sites = SampleSites::new(&mut profile, &self.tables);
         self.samples.iter().for_each(|sample| sites.add(sample));
@@ -221,7 +223,18 @@ impl Made {
 
     /// Writes a made capture to a file, with a flush between every few events.
     pub(crate) fn write(&self, path: &Path) {
-        let mut writer = self.begin(path);
+        self.write_with(self.begin(path));
+    }
+
+    /// The same as a recording does it: the numbers of the whole are in the file, and a state after each twenty events.
+    pub(crate) fn record(&self, path: &Path) {
+        let metadata = &self.tables.metadata;
+        let file = File::create(path).unwrap();
+        let writer = Writer::observed(file, metadata, Counting::new(metadata)).unwrap();
+        self.write_with(self.begun(writer.with_states(20, 0)));
+    }
+
+    fn write_with<O: Observer>(&self, mut writer: Writer<File, O>) {
         for events in self.events.chunks(5) {
             events.iter().for_each(|event| writer.event(*event).unwrap());
             writer.flush().unwrap();
@@ -231,8 +244,11 @@ impl Made {
 
     /// Writes its tables to a file, for those who write the events.
     pub(crate) fn begin(&self, path: &Path) -> Writer {
+        self.begun(Writer::create(path, Create::New, &self.tables.metadata).unwrap())
+    }
+
+    fn begun<O: Observer>(&self, mut writer: Writer<File, O>) -> Writer<File, O> {
         let tables = &self.tables;
-        let mut writer = Writer::create(path, Create::New, &tables.metadata).unwrap();
         tables.strings.iter().for_each(|string| {
             writer.string(string).unwrap();
         });

@@ -257,7 +257,6 @@ impl Server {
                 // If nobody receives it, the server has ended; and a full pipe has rung already.
                 let _ = answers.send((id, answer));
                 let _ = bell.write(&[1]);
-                site.prepare();
             });
         }
     }
@@ -348,8 +347,7 @@ mod tests {
     fn server(limits: Limits) -> SocketAddr {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let address = listener.local_addr().unwrap();
-        let report =
-            Report::new("none.memprof".into(), None, None, Naming::Stored, PageOptions::default(), true);
+        let report = Report::new("none.memprof".into(), None, None, Naming::Stored, PageOptions::default());
         let site = Arc::new(Site::new(report, "s3cret".to_owned(), address.port()));
         listener.set_nonblocking(true).unwrap();
         let mut server = Server::new(site, limits).unwrap();

@@ -32,7 +32,6 @@ pub(super) struct Report {
     baseline: Option<BaselineFile>,
     naming: Naming,
     options: PageOptions,
-    no_cache: bool,
     /// Length and modification time of the file when `known` was computed: a capture that is still written grows.
     of: Option<(u64, SystemTime)>,
     known: Option<Known>,
@@ -69,9 +68,8 @@ impl Report {
         baseline: Option<BaselineFile>,
         naming: Naming,
         options: PageOptions,
-        no_cache: bool,
     ) -> Self {
-        Self { file, pid, baseline, naming, options, no_cache, of: None, known: None, last: None }
+        Self { file, pid, baseline, naming, options, of: None, known: None, last: None }
     }
 
     /// The data of a range, or of the whole recording; given up if the client leaves first.
@@ -97,7 +95,7 @@ impl Report {
         let known = match &mut self.known {
             Some(known) => known,
             unknown => {
-                let open = || opened_capture::analyzer(&self.file, self.no_cache);
+                let open = || opened_capture::analyzer(&self.file);
                 let mut analyzer = open()?.until(gone.clone());
                 let (profile, history) = analyzer.history().map_err(opened_capture::failure)?;
                 let map = analyzer.map_at_peak(&profile, web::MOST_CELLS).map_err(opened_capture::failure)?;
@@ -187,16 +185,5 @@ impl Report {
         }
         scans.extend(found.iter().map(|data| (place, data.clone())));
         Ok(found)
-    }
-
-    /// Builds the index from which ranges are answered, once the whole recording has been read. For a capture that is
-    /// still written it would be outdated by the next request.
-    pub(super) fn prepare(&mut self) {
-        let Some(known) = self.known.as_mut().filter(|known| known.whole.tables.summary.is_some()) else {
-            return;
-        };
-        known.analyzer.give_up_when(Arc::default());
-        // Without an index, the next request for a range reports what is wrong.
-        let _ = known.analyzer.prepare();
     }
 }

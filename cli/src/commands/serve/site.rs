@@ -122,13 +122,6 @@ impl Site {
         }
     }
 
-    /// Prepares for ranges while the user looks at the answer, unless another request is being worked on.
-    pub(super) fn prepare(&self) {
-        if let Ok(mut report) = self.report.try_lock() {
-            report.prepare();
-        }
-    }
-
     fn data_of<'a>(&self, words: impl Iterator<Item = (&'a str, &'a str)>, gone: &Arc<AtomicBool>) -> Answer {
         let Some(DataQuestion { range }) = DataQuestion::of(words) else {
             return Answer::error("400 Bad Request", "`from` and `to` must be nanoseconds");
@@ -212,7 +205,7 @@ mod tests {
 
     fn ask(target: &str, host: &str) -> Answer {
         let site = Site::new(
-            Report::new("none.memprof".into(), None, None, Naming::Stored, PageOptions::default(), true),
+            Report::new("none.memprof".into(), None, None, Naming::Stored, PageOptions::default()),
             "s3cret".to_owned(),
             80,
         );

@@ -11,7 +11,7 @@ use crate::proc::pid_map::ProcScan;
 use crate::proc::process::Info;
 use crate::tables::addresses::Addresses;
 use crate::tables::processes::Rules;
-use capture::{Create, Metadata, Reader, Summary, Tables};
+use capture::{Reader, Summary, Tables};
 use proptest::prelude::*;
 use shared_ring::Geometry;
 use std::sync::Arc;
@@ -31,8 +31,7 @@ struct Played {
 impl Played {
     fn new() -> Played {
         let folder = tempfile::tempdir().unwrap();
-        let writer =
-            Writer::create(folder.path().join("x.memprof"), Create::New, &Metadata::default()).unwrap();
+        let writer = crate::base::capture_writer::create(&folder.path().join("x.memprof")).unwrap();
         let clock = Clock::start();
         let rules = Rules { awaits_samples: true, ..Rules::default() };
         Played {

@@ -1,8 +1,9 @@
 //! How processes end.
 
 use super::Processes;
+use crate::base::capture_writer::Writer;
 use crate::image::{End, Image, ImageId};
-use capture::{Counter, CounterKind, Ended, Error, ProcessEnd, ProcessId, ThreadId, Writer};
+use capture::{Counter, CounterKind, Ended, Error, ProcessEnd, ProcessId, ThreadId};
 use std::ops::RangeInclusive;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;

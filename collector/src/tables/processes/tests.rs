@@ -5,7 +5,7 @@ use crate::image::End;
 use crate::image::liveness::Liveness;
 use crate::image::memory::{Memory, Policy};
 use crate::image::slot_process::SlotProcess;
-use capture::{Create, Metadata, Reader, Summary};
+use capture::{Reader, Summary};
 use shared_ring::Geometry;
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ fn pid_used_again_has_its_own_end() {
     let liveness = Arc::new(Liveness::start().unwrap());
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("again.memprof");
-    let mut writer = Writer::create(&path, Create::New, &Metadata::default()).unwrap();
+    let mut writer = crate::base::capture_writer::create(&path).unwrap();
     let mut processes = Processes::new(Rules::default(), ProcScan::new(Clock::start()));
     let seconds = |number: u64| number * 1_000_000_000;
     for (number, begins) in [10, 20, 30].map(seconds).into_iter().enumerate() {
@@ -60,7 +60,7 @@ fn status_after_an_announced_exec_is_the_next_programs() {
     let liveness = Arc::new(Liveness::start().unwrap());
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("exec.memprof");
-    let mut writer = Writer::create(&path, Create::New, &Metadata::default()).unwrap();
+    let mut writer = crate::base::capture_writer::create(&path).unwrap();
     let mut processes = Processes::new(Rules::default(), ProcScan::new(Clock::start()));
     let memory = Memory::new(GEOMETRY, Policy::default(), liveness.keeper().unwrap()).unwrap();
     let info = Info { pid: FIRST, ns_pid: FIRST, ..Info::default() };
@@ -96,7 +96,7 @@ fn what_ended_long_ago_is_forgotten() {
         let image = Image::new(ImageId(0), memory, info, Arc::default(), liveness, Arc::default());
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("forks.memprof");
-        let mut writer = Writer::create(&path, Create::New, &Metadata::default()).unwrap();
+        let mut writer = crate::base::capture_writer::create(&path).unwrap();
         let rules = Rules { awaits_samples, reuses_threads: !awaits_samples, ..Rules::default() };
         let began = Instant::now();
         let mut processes = Processes::new(rules, ProcScan::new(Clock::start()));

@@ -1,11 +1,11 @@
 //! A recorded image, as the writer knows it.
 
-use super::reallocs::Reallocs;
+use crate::base::capture_writer::Writer;
 use crate::image::{Image, ImageId};
 use crate::tables::modules::{KnownFiles, Modules};
 use crate::tables::stacks::Stacks;
 use crate::writer::annotations::Pools;
-use capture::{Action, Error, NodeId, ReallocOutcome, ThreadId, Writer};
+use capture::{Action, Error, NodeId, ReallocOutcome, ThreadId};
 use rustc_hash::FxHashMap;
 use shared_ring::Segment;
 use shared_ring::record::Record;
@@ -34,7 +34,6 @@ pub(super) struct Known {
     /// The writing thread of each ring.
     pub(super) rings: Vec<Option<Owner>>,
     pub(super) pools: Pools,
-    pub(super) reallocs: Reallocs,
     /// By process slot, records of threads that no longer write, to estimate the cost of hooks.
     pub(super) records: FxHashMap<u32, u64>,
 }
@@ -49,7 +48,6 @@ impl Known {
             has_started: false,
             rings: Vec::new(),
             pools: Pools::default(),
-            reallocs: Reallocs::default(),
             records: FxHashMap::default(),
         }
     }

@@ -69,9 +69,6 @@ impl Pipeline {
         }
         threads.iter().for_each(|owner| self.processes.leave(owner.thread));
         self.totals.add(counters, records);
-        if let Some(live) = &mut self.live {
-            live.end(image, slot);
-        }
         let last = self.timeline.last();
         let since = self.timeline.clock().nanoseconds(since).max(last);
         let Some(process) = self.processes.end(image, slot, end, last..=since, &mut self.writer)? else {

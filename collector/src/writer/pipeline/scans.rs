@@ -1,9 +1,10 @@
 //! What was found in the memory of processes, as written to the capture.
 
 use super::Pipeline;
+use crate::base::capture_writer::Writer;
 use crate::image::exit_scan;
 use crate::scan::{Place, Scanned};
-use capture::{Area, Error, Object, Pointer, Scan, ScanId, StringId, Writer};
+use capture::{Area, Error, Object, Pointer, Scan, ScanId, StringId};
 use std::fmt;
 
 /// Pointers written in one go: some milliseconds' work, while events wait.

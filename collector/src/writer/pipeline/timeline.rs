@@ -1,8 +1,9 @@
 //! The current time of the recording.
 
+use crate::base::capture_writer::Writer;
 use crate::base::clock::Clock;
 use crate::tables::recording_start::RecordingStart;
-use capture::{Counter, Error, Metadata, Writer};
+use capture::{Counter, Error, Metadata};
 
 /// Times of events. Their order is authoritative, so time never runs backwards.
 #[derive(Debug)]

@@ -45,7 +45,7 @@ const FIRST_SWEEP: usize = 1024;
 const MAX_EXPECTED: usize = 1024;
 
 /// The forks of a process, and the one that created it.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Lineage {
     parent: Option<Origin>,
     /// Forks so far.

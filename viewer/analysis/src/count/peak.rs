@@ -37,7 +37,7 @@ impl Moment {
 }
 
 /// Follows the sum over all processes.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Peak {
     held: Amount,
     top: Moment,

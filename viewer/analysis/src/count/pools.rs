@@ -1,15 +1,15 @@
 //! Totals of the heaps that programs manage themselves (pools), by name.
 
-use super::heap::{Block, Heap, MAX_SIZE};
+use super::heap::{Block, Heap, MAX_BLOCK};
 use super::profile::PoolProfile;
 use super::watch::Instant;
 use crate::base::cost::Amount;
-use crate::base::hash::Seed;
+use capture::Seed;
 use capture::{Action, Event, ProcessId, ReallocOutcome, StringId};
 use std::collections::{BTreeMap, HashMap};
 
 /// The pools of all processes while events are counted.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Pools {
     seed: Seed,
     /// In the order of first use.
@@ -52,7 +52,7 @@ impl Pools {
         if self.is_resting {
             return;
         }
-        block.size = block.size.min(MAX_SIZE);
+        block.size = block.size.min(MAX_BLOCK);
         let size = Amount::block(block.size);
         let heap = self.heaps.entry((process, pool)).or_insert_with(|| Heap::new(self.seed));
         let displaced = heap.insert(block);

@@ -9,8 +9,8 @@ use super::peak::Moment;
 use super::profile::{Anomalies, GapTotals, PauseTotals};
 use super::watch::Instant;
 use crate::base::cost::{Amount, Cost};
-use crate::base::hash::Seed;
-use capture::{Ended, Process, ThreadId};
+use capture::Seed;
+use capture::{Ended, Process, ProcessId, ThreadId};
 use serde::{Deserialize, Serialize};
 
 /// The phase of a process image.
@@ -25,11 +25,29 @@ pub(crate) enum Phase {
     Ended,
 }
 
+/// What counting needs of the capture's table.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Row {
+    /// The process that it was forked from.
+    pub(crate) parent: Option<ProcessId>,
+    /// How it ended is known.
+    pub(crate) has_end: bool,
+}
+
+impl Row {
+    pub(crate) fn of(row: &Process) -> Self {
+        Self { parent: row.parent.filter(|_| row.forked), has_end: row.end.is_some() }
+    }
+}
+
 /// State of one process image.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(bound(serialize = "K: Copy + Serialize", deserialize = "K: Copy + Deserialize<'de>"))]
 pub(crate) struct ProcessState<K = ()> {
     pub(crate) phase: Phase,
+    /// What the capture says of it.
+    #[serde(skip)]
+    pub(crate) row: Row,
     /// It was running before its recording began.
     pub(crate) attached: bool,
     /// How it ended, as far as the capture says.
@@ -68,6 +86,7 @@ impl<K: Copy> ProcessState<K> {
         Self {
             ended: row.end.as_ref().map_or(Ended::Running, |end| end.ended),
             phase: Phase::Unseen,
+            row: Row::of(row),
             attached: row.attached,
             heap: Heap::new(seed),
             lineage: Lineage::default(),
@@ -88,6 +107,14 @@ impl<K: Copy> ProcessState<K> {
             paused_since: None,
             was_paused: false,
             reallocating: Vec::new(),
+        }
+    }
+
+    /// The capture's table says something else of it now.
+    pub(crate) fn note_row(&mut self, row: &Process) {
+        self.row = Row::of(row);
+        if let Some(end) = row.end.as_ref().filter(|_| self.phase != Phase::Ended) {
+            self.ended = end.ended;
         }
     }
 

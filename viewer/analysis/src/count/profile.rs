@@ -6,7 +6,7 @@ use super::peak::Moment;
 use super::watch::Instant;
 use crate::base::cost::{Amount, Cost};
 use crate::base::spread::Spread;
-use capture::{Ended, NodeId, ProcessId, Sampling, StringId, ThreadId};
+use capture::{Ended, NodeId, ProcessId, Sampling, StringId, Tables, ThreadId};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
@@ -139,14 +139,14 @@ pub struct Anomalies {
 impl Anomalies {
     /// Adds another process' numbers.
     pub fn add(&mut self, other: &Self) {
-        self.unmatched_frees += other.unmatched_frees;
-        self.frees_from_before += other.frees_from_before;
-        self.inherited_frees += other.inherited_frees;
-        self.lost_allocations += other.lost_allocations;
-        self.lost_frees += other.lost_frees;
-        self.paused_allocations += other.paused_allocations;
-        self.paused_frees += other.paused_frees;
-        self.conflicts += other.conflicts;
+        self.unmatched_frees = self.unmatched_frees.saturating_add(other.unmatched_frees);
+        self.frees_from_before = self.frees_from_before.saturating_add(other.frees_from_before);
+        self.inherited_frees = self.inherited_frees.saturating_add(other.inherited_frees);
+        self.lost_allocations = self.lost_allocations.saturating_add(other.lost_allocations);
+        self.lost_frees = self.lost_frees.saturating_add(other.lost_frees);
+        self.paused_allocations = self.paused_allocations.saturating_add(other.paused_allocations);
+        self.paused_frees = self.paused_frees.saturating_add(other.paused_frees);
+        self.conflicts = self.conflicts.saturating_add(other.conflicts);
     }
 }
 
@@ -246,6 +246,22 @@ impl Profile {
         }
         self.peak.held = self.total.peak;
         self.set_spreads(kept);
+    }
+
+    /// True when it can belong to a capture with these tables: every id is in range.
+    pub(crate) fn fits(&self, tables: &Tables) -> bool {
+        let is_known = |process: ProcessId, node: NodeId| {
+            process.index() < tables.processes.len() && node.index() < tables.nodes.len().max(1)
+        };
+        let is_thread = |thread: &ThreadId| thread.index() < tables.threads.len();
+        self.processes.len() == tables.processes.len()
+            && self.span == Span::Whole
+            && (self.spreads.is_empty() || self.spreads.len() == self.sites.len())
+            && self.sites.iter().all(|site| is_known(site.process, site.node))
+            && self.pools.iter().all(|pool| pool.name.index() < tables.strings.len())
+            && self.failures.iter().all(|failure| {
+                is_known(failure.process, failure.node) && failure.threads.iter().all(is_thread)
+            })
     }
 
     /// Replaces the leaked amounts and recomputes the sums; the amounts beside it, such as uncertain ones, are

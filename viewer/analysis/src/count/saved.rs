@@ -10,7 +10,7 @@ use super::sites::{SiteId, Sites};
 use super::thread::ThreadState;
 use super::watch::Watch;
 use crate::base::cost::Amount;
-use capture::{ProcessId, Tables};
+use capture::{BlockNumber, ProcessId, Seed, Tables};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A state to resume from.
@@ -24,7 +24,7 @@ pub struct Saved {
 
 /// The same, borrowed for serialization without a copy.
 #[derive(Serialize)]
-pub(crate) struct Saving<'a> {
+pub struct Saving<'a> {
     pub(crate) counters: Counters,
     pub(crate) sites: &'a Sites,
     pub(crate) processes: &'a [ProcessState],
@@ -42,11 +42,6 @@ pub(crate) struct Counters {
 }
 
 impl<W: Watch<Attached = ()>> Load<'_, W> {
-    /// The state after the last event.
-    pub fn save(&self) -> impl Serialize {
-        self.saving()
-    }
-
     /// Number of events so far.
     pub fn position(&self) -> u64 {
         self.instant().position
@@ -120,12 +115,21 @@ impl<K: Copy + Serialize> Serialize for Heap<K> {
 impl<'de, K: Copy + Deserialize<'de>> Deserialize<'de> for Heap<K> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let packed = Vec::<Packed<K>>::deserialize(deserializer)?;
-        let mut heap = Heap::with_room(packed.len());
+        let mut heap = Heap::new(Seed::random());
         let mut address = 0_u64;
         for Packed { distance, size, site, thread, gap_edges, forks, attached } in packed {
             address = address.wrapping_add(distance);
             let (site, thread) = (SiteId(site), capture::ThreadId(thread));
-            heap.insert(Block { address, size, site, thread, gap_edges, forks, attached });
+            heap.insert(Block {
+                address,
+                size,
+                site,
+                thread,
+                gap_edges,
+                forks,
+                number: BlockNumber::default(),
+                attached,
+            });
         }
         Ok(heap)
     }
@@ -135,7 +139,6 @@ impl<'de, K: Copy + Deserialize<'de>> Deserialize<'de> for Heap<K> {
 mod tests {
     use super::super::lineage::inherit;
     use super::*;
-    use crate::base::hash::Seed;
     use capture::Process;
 
     /// Check that a state whose process descends from one that the capture does not have belongs to another capture.

@@ -2,8 +2,8 @@
 
 use super::estimate::Counted;
 use crate::base::cost::{Amount, Cost, Part};
-use crate::base::hash::Seed;
 use crate::base::spread::Spread;
+use capture::Seed;
 use capture::{NodeId, ProcessId, Tables, ThreadId};
 use hashbrown::HashTable;
 use serde::{Deserialize, Serialize};
@@ -68,7 +68,7 @@ struct SiteSpread {
 ///  before the range   main > f  held 300 │ freed 100 in the range ─┐
 ///  since              main > f  allocated 200, leaked 200, freed 0 ─┴─► one row: allocated 200, freed 100, leaked 200
 /// ```
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Sites {
     #[serde(skip, default = "Seed::random")]
     seed: Seed,
@@ -132,6 +132,11 @@ impl Sites {
     #[inline]
     pub(crate) fn glance(&self, site: SiteId) -> i64 {
         self.get(site).held.bytes
+    }
+
+    /// Number of stacks that the capture has.
+    pub(crate) fn nodes(&self) -> usize {
+        self.recent.len()
     }
 
     /// Makes room for the stacks that the capture has now.

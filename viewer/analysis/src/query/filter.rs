@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 /// A test of a stack of a process, such as an expression over its functions.
-pub type StackTest = dyn Fn(ProcessId, NodeId) -> bool;
+pub type StackTest = dyn Fn(ProcessId, NodeId) -> bool + Send + Sync;
 
 /// Which blocks count. An empty filter lets all of them pass.
 #[derive(Default)]

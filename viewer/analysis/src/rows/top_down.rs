@@ -5,11 +5,11 @@
 use super::stack_map::StackMap;
 use super::tree::{NONE, Tree};
 use crate::base::cost::Amount;
-use crate::base::hash::Seed;
 use crate::base::metric::Metric;
 use crate::base::spread::Spread;
 use crate::count::profile::{Profile, Site};
 use crate::names::table::{LabelId, Names};
+use capture::Seed;
 use capture::{NodeId, Tables};
 use hashbrown::HashTable;
 

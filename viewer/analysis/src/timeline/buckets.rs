@@ -111,6 +111,11 @@ impl Timeline {
         self
     }
 
+    /// True for the timeline of a whole recording with at most this many steps.
+    pub(crate) fn is_sound(&self, most: usize) -> bool {
+        self.start == 0 && self.width >= NARROWEST && self.buckets.len() <= most
+    }
+
     /// The timeline with at most this many steps.
     #[must_use]
     pub fn narrowed(mut self, most: usize) -> Self {

@@ -1,28 +1,60 @@
-//! The whole of a capture: its profile, its timeline, and the index that makes both cheap next time.
+//! The whole of a capture: its profile and its timeline.
 
 use super::Analyzer;
 use super::pass::Pass;
 use crate::error::Error;
-use crate::side_index::{Building, STEPS, SideIndex};
 use analysis::query::Part;
-use analysis::{Amount, Beside, Counters, Load, Profile, Span, Timeline, Track, busy_processors};
+use analysis::{
+    Amount, Beside, Counters, Load, Profile, Results, STEPS, Span, Timeline, Track, VERSION, busy_processors,
+};
 use capture::Sampling;
 
 impl Analyzer {
     /// The profile of the whole capture.
     pub(super) fn whole(&mut self) -> Result<&Profile, Error> {
         if self.whole.is_none() {
-            self.prepare()?;
-            let profile = match self.indexed().filter(|_| !self.by_threads) {
-                Some(index) => {
-                    let sampling = Sampling::new(self.reader.tables().metadata.sample_interval);
-                    Profile { sampling, ..index.whole().clone() }
-                }
-                None => self.count(Span::Whole, None)?,
+            let profile = if self.by_threads || self.heap.is_some() {
+                self.count(Span::Whole, None)?
+            } else {
+                self.results()?.profile.clone()
             };
             self.whole = Some(profile);
         }
         Ok(self.whole.get_or_insert_default())
+    }
+
+    /// The numbers and the timeline of the allocators' heaps over the whole capture: what the capture has, or else
+    /// what a pass over its events finds.
+    fn results(&mut self) -> Result<&Results, Error> {
+        let results = match self.results.take().or_else(|| self.stored_results()) {
+            Some(results) => results,
+            None => self.count_all()?,
+        };
+        Ok(self.results.insert(results))
+    }
+
+    fn stored_results(&self) -> Option<Results> {
+        let tables = self.reader.tables();
+        let results = self.reader.results::<Results>(VERSION).filter(|results| results.fit(tables))?;
+        let sampling = Sampling::new(tables.metadata.sample_interval);
+        Some(Results { profile: Profile { sampling, ..results.profile }, ..results })
+    }
+
+    fn count_all(&mut self) -> Result<Results, Error> {
+        let sampling = Sampling::new(self.reader.tables().metadata.sample_interval);
+        let timeline = Timeline::new(STEPS, sampling);
+        let mut pass = Pass::new(Load::watched(self.reader.tables(), timeline), None);
+        let read = self.run(&mut pass, 0, Span::Whole);
+        let (profile, timeline) = self.end_pass(pass, Span::Whole);
+        self.note_damage(read)?;
+        let timeline = timeline.ended(self.end_of(&profile));
+        Ok(Results { profile, timeline })
+    }
+
+    /// When the recording ended.
+    fn end_of(&self, profile: &Profile) -> u64 {
+        let summary = self.reader.tables().summary.as_ref();
+        profile.last_time.max(summary.map_or(0, |summary| summary.duration_ns))
     }
 
     /// The heap over the time of a part, in at most `steps` steps. A moment has no timeline: it is replaced by the
@@ -63,9 +95,8 @@ impl Analyzer {
             Span::At(_) => Span::Whole,
             span => span,
         };
-        self.prepare()?;
-        if let (Span::Whole, Some(index)) = (span, self.indexed()) {
-            let timeline = index.timeline().clone().narrowed(steps);
+        if span == Span::Whole && self.heap.is_none() {
+            let timeline = self.results()?.timeline.clone().narrowed(steps);
             return Ok((timeline, self.whole()?.clone()));
         }
         let sampling = self.sampling();
@@ -80,9 +111,7 @@ impl Analyzer {
         self.note_damage(read)?;
         let end = match span {
             Span::Range { to, .. } => to.time,
-            _ => profile
-                .last_time
-                .max(self.reader.tables().summary.as_ref().map_or(0, |summary| summary.duration_ns)),
+            _ => self.end_of(&profile),
         };
         Ok((timeline.ended(end), profile))
     }
@@ -90,49 +119,5 @@ impl Analyzer {
     /// How the selected heap was sampled: programs report all blocks of their pools.
     fn sampling(&self) -> Option<Sampling> {
         Sampling::new(self.reader.tables().metadata.sample_interval).filter(|_| self.heap.is_none())
-    }
-
-    /// The index of the selected heap.
-    fn indexed(&self) -> Option<&SideIndex> {
-        self.index.as_ref().filter(|_| self.heap.is_none())
-    }
-
-    /// Loads the index of a large capture, or builds it in a pass over everything. Otherwise the first moment or
-    /// range that is asked for does this.
-    ///
-    /// # Errors
-    /// Those of the file.
-    pub fn prepare(&mut self) -> Result<(), Error> {
-        // Totals are counted as fast as an index is loaded.
-        let is_aggregated = self.reader.tables().metadata.aggregate().is_some();
-        if self.is_prepared || self.heap.is_some() || is_aggregated {
-            return Ok(());
-        }
-        self.is_prepared = true;
-        let events = self.end();
-        self.index = SideIndex::open(&self.cache, &self.path, events);
-        if self.index.is_some() {
-            return Ok(());
-        }
-        let Some(mut building) = Building::begin(&self.cache, &self.path, events) else { return Ok(()) };
-        let mut load = Load::watched(self.reader.tables(), Timeline::new(STEPS, self.sampling()));
-        let read = self.replay_batches(0, events, |position, events| {
-            load.events(events);
-            building.look(&load, position + events.len() as u64);
-        });
-        let (profile, timeline) = load.finish_watched();
-        let is_whole = read.is_ok();
-        let noted = self.note_damage(read);
-        // A pass that was given up is repeated next time.
-        self.is_prepared = noted.is_ok();
-        noted?;
-        if is_whole {
-            let summary = self.reader.tables().summary.as_ref();
-            let end = profile.last_time.max(summary.map_or(0, |summary| summary.duration_ns));
-            building.end(&profile, &timeline.ended(end));
-            self.index = SideIndex::open(&self.cache, &self.path, events);
-        }
-        self.whole = Some(profile);
-        Ok(())
     }
 }

@@ -142,7 +142,7 @@ impl Analyzer {
         let sieve = || Sieve::new(&query.filter, tables).map(|sieve| sieve.during(during.clone()));
         let (of_births, of_watch) = (sieve()?, sieve()?);
         let after = if let Span::Range { from, .. } = span { from.position } else { 0 };
-        // The side index does not store what an observer keeps with blocks, so this pass begins at the start.
+        // States do not have what an observer keeps with blocks, so this pass begins at the start.
         let mut load = Load::watched(tables, Chosen::new(watch(tables), of_watch, selection, after));
         if self.by_threads {
             load = load.by_threads();

@@ -3,7 +3,7 @@
 use super::Analyzer;
 use crate::error::Error;
 use analysis::query::Sieve;
-use analysis::{Instant, Load, PoolEvents, Profile, Span, Watch};
+use analysis::{Instant, Load, PoolEvents, Profile, Saved, Span, VERSION, Watch};
 use capture::{Error as CaptureError, Event, StringId};
 
 /// Counts events for the selected heap.
@@ -84,9 +84,11 @@ impl Analyzer {
         watch: impl Fn(analysis::Amount) -> W,
     ) -> (Load<'_, W>, u64) {
         let tables = self.reader.tables();
-        let of_allocators = self.index.as_ref().filter(|_| self.heap.is_none());
-        let saved = of_allocators.and_then(|index| index.state_before(position));
-        let resumed = saved.and_then(|saved| {
+        let before = self.reader.states().take_while(|state| *state <= position).last();
+        let saved = before
+            .filter(|_| self.heap.is_none())
+            .and_then(|state| self.reader.state::<Saved>(state, VERSION));
+        let resumed = saved.filter(|saved| Some(saved.position()) == before).and_then(|saved| {
             let (begin, held) = (saved.position(), saved.held());
             Some((Load::resume(tables, saved, watch(held))?, begin))
         });

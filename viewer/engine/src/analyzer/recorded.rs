@@ -83,10 +83,9 @@ impl Analyzer {
     ///
     /// # Errors
     /// Those of the file.
-    // Cost: proportional to the events in the range, plus those since the nearest state of the side index.
+    // Cost: proportional to the events in the range, plus those since the nearest state before it.
     pub fn history_within(&mut self, whole: &History, from: u64, to: u64) -> Result<Option<History>, Error> {
         let Some(detail) = Detail::of(whole, from, to) else { return Ok(None) };
-        self.prepare()?;
         let (mut load, begin) =
             self.load_before(detail.begin().position, |_| detail.slices(self.reader.tables()));
         let end = detail.end().position;

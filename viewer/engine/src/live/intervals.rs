@@ -1,7 +1,7 @@
 //! A recording that goes on, cut into intervals: what was allocated in each, and what was held at its end.
 //!
 //! ```text
-//!  growing capture ──► Follower ──► Account        now
+//!  growing capture ──► Follower ──► Load           now
 //!                      reads on        │ less
 //!                                      ▼
 //!                                   allocated      when the last interval that was accepted ended
@@ -67,7 +67,7 @@ impl Intervals {
         let summary = self.follower.tables().summary.as_ref();
         let end = summary.map_or(0, |summary| summary.duration_ns);
         let time = end.max(self.follower.time()).max(self.from.time);
-        Instant::after(self.follower.account().events(), time)
+        Instant::after(self.follower.counted().position(), time)
     }
 
     /// When the recording began, in nanoseconds since the Unix epoch; 0 if it does not say.
@@ -80,15 +80,15 @@ impl Intervals {
     pub fn interval(&mut self) -> Loaded {
         let span = Span::Range { from: self.from, to: self.now() };
         let Self { follower, shown, allocated, .. } = self;
-        let (account, tables) = (follower.account(), follower.tables());
+        let (counted, tables) = (follower.counted(), follower.tables());
         let mut sites = Vec::new();
         let mut total = Cost::default();
-        for (place, row) in account.rows().enumerate() {
+        for (place, row) in counted.row_totals().enumerate() {
             let before = allocated.get(place).copied().unwrap_or_default();
             let cost = Cost {
                 // Both are rounded, so that intervals add up.
-                allocated: account.whole(row.allocated) - account.whole(before),
-                leaked: account.whole(row.held + row.left),
+                allocated: counted.whole(row.allocated) - counted.whole(before),
+                leaked: counted.whole(row.held + row.left),
                 ..Cost::default()
             };
             if cost != Cost::default() {
@@ -109,6 +109,6 @@ impl Intervals {
     pub fn accept(&mut self) {
         self.from = self.now();
         self.allocated.clear();
-        self.allocated.extend(self.follower.account().rows().map(|row| row.allocated));
+        self.allocated.extend(self.follower.counted().row_totals().map(|row| row.allocated));
     }
 }

@@ -100,7 +100,7 @@ impl Live {
         let processes = &self.follower.tables().processes;
         let holds: Vec<bool> = processes.iter().map(|process| self.has_left(process)).collect();
         let holds = |process: ProcessId| holds.get(process.index()).copied().unwrap_or(false);
-        let rows = self.follower.account().rows();
+        let rows = self.follower.counted().row_totals();
         self.ledger.look(time, rows.map(|row| Figures::of(&row, holds(row.process))));
     }
 
@@ -140,10 +140,10 @@ impl Live {
                 (Vec::new(), functions, (rest, Change::default()))
             }
         };
-        let account = self.follower.account();
+        let counted = self.follower.counted();
         let tables = self.follower.tables();
         let processes = || (0..wanted.len()).filter(|&index| wanted[index]).map(ProcessId::from_index);
-        let anomalies = processes().map(|process| account.process_anomalies(process));
+        let anomalies = processes().map(|process| counted.process_anomalies(process));
         let (mut unknown_frees, mut lost) = (0, 0);
         for one in anomalies {
             unknown_frees += one.anomalies.frees_from_before + one.anomalies.inherited_frees;
@@ -164,7 +164,7 @@ impl Live {
             since_ns: self.ledger.age(),
             by,
             order,
-            total: total.map(|amount| account.whole(amount)),
+            total: total.map(|amount| counted.whole(amount)),
             rows,
             functions,
             hidden: (rest, hidden),
@@ -188,8 +188,8 @@ impl Live {
         waits_for_names: bool,
     ) -> (Vec<Row>, (usize, Change)) {
         let Self { follower, shown, .. } = self;
-        let (account, tables) = (follower.account(), follower.tables());
-        let whole = |change: Change| change.map(|amount| account.whole(amount));
+        let (counted, tables) = (follower.counted(), follower.tables());
+        let whole = |change: Change| change.map(|amount| counted.whole(amount));
         changes.sort_unstable_by_key(|(node, change)| (Reverse(order.rank(change)), *node));
         let rest = changes.split_off(limit.min(changes.len()));
         let mut hidden = Change::default();
@@ -212,7 +212,7 @@ impl Live {
         waits_for_names: bool,
     ) -> (Vec<Function>, usize) {
         let Self { follower, shown, .. } = self;
-        let (account, tables) = (follower.account(), follower.tables());
+        let (counted, tables) = (follower.counted(), follower.tables());
         changes.iter_mut().for_each(|(node, _)| *node = shown.enter(*node, tables));
         shown.name(waits_for_names);
         let loaded = shown.loaded();
@@ -226,15 +226,15 @@ impl Live {
         let rest = all.len() - limit.min(all.len());
         all.truncate(limit);
         for function in &mut all {
-            function.own = function.own.map(|amount| account.whole(amount));
-            function.total = function.total.map(|amount| account.whole(amount));
+            function.own = function.own.map(|amount| counted.whole(amount));
+            function.total = function.total.map(|amount| counted.whole(amount));
         }
         (all, rest)
     }
 
     /// The change of each stack, over the wanted processes.
     fn changes(&self, wanted: &[bool]) -> Vec<(NodeId, Change)> {
-        let rows = self.follower.account().rows().zip(self.ledger.changes());
+        let rows = self.follower.counted().row_totals().zip(self.ledger.changes());
         let rows = rows.filter(|(row, _)| wanted.get(row.process.index()) == Some(&true));
         let mut changes: Vec<(NodeId, Change)> = rows.map(|(row, change)| (row.node, change)).collect();
         changes.sort_unstable_by_key(|(node, _)| *node);

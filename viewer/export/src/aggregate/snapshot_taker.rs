@@ -122,7 +122,7 @@ impl SnapshotTaker {
     }
 
     fn pass_on<T: Receiver>(&self, load: &Load<'_>, event: &Event, to: &mut T) -> Result<(), T::Error> {
-        match process_of(load.tables(), event) {
+        match load.owner(event.thread) {
             Some(process) => to.receive(event.time, process, event.action),
             None => Ok(()),
         }
@@ -150,8 +150,4 @@ fn remark(pool: &PoolProfile, name: &str) -> String {
         counted(left.blocks, "block"),
         bytes(left.bytes)
     )
-}
-
-fn process_of(tables: &Tables, event: &Event) -> Option<ProcessId> {
-    tables.threads.get(event.thread.index()).map(|thread| thread.process)
 }

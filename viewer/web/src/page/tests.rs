@@ -37,7 +37,7 @@ fn made(stacks: &[Vec<String>], events: impl FnOnce(&[NodeId]) -> Vec<Event>) ->
         leaves.push(at);
     }
     let mut load = Load::watched(&tables, Recorder::new(&tables));
-    events(&leaves).iter().for_each(|event| load.event(event));
+    load.events(&events(&leaves));
     let (profile, recorder) = load.finish_watched();
     let source = Source { file: "app.memprof".to_owned(), ..Source::default() };
     (Loaded::new(tables, profile, source), recorder.finish())
@@ -163,7 +163,7 @@ fn pieces_are_the_data() {
         let fine = range.map(|(from, to)| {
             let detail = Detail::of(&whole, from, to).expect("the whole is coarse");
             let mut load = Load::watched(&loaded.tables, detail.slices(&loaded.tables));
-            events[..detail.end().position as usize].iter().for_each(|event| load.event(event));
+            load.events(&events[..detail.end().position as usize]);
             detail.join(load.cut().1)
         });
         let history = fine.as_ref().unwrap_or(&whole);

@@ -28,7 +28,10 @@ impl<W: Watch> Load<'_, W> {
         // saves.
         let small = if W::SUMS { SMALL } else { 16 * SMALL };
         if self.processes.iter().all(|process| process.heap.len() < small) {
-            return events.iter().for_each(|event| self.event(event));
+            for event in events {
+                self.event(event);
+            }
+            return;
         }
         let mut rows = [None; WINDOW];
         for window in events.chunks(WINDOW) {
@@ -37,7 +40,9 @@ impl<W: Watch> Load<'_, W> {
             }
             let rows = rows[..window.len()].iter().flatten();
             black_box(rows.fold(0, |all, row| all ^ self.sites.glance(*row)));
-            window.iter().for_each(|event| self.event(event));
+            for event in window {
+                self.event(event);
+            }
         }
     }
 
@@ -57,7 +62,7 @@ impl<W: Watch> Load<'_, W> {
     }
 
     fn heap_of(&self, event: &Event) -> Option<&ProcessState<W::Attached>> {
-        self.processes.get(self.tables.threads.get(event.thread.index())?.process.index())
+        self.processes.get(self.owners.get(event.thread.index())?.index())
     }
 }
 
@@ -98,7 +103,11 @@ mod tests {
             assert!(load.processes[0].heap.len() > SMALL, "a heap that is looked ahead in");
             load.finish()
         };
-        let one_by_one = count(&|load| events.iter().for_each(|event| load.event(event)));
+        let one_by_one = count(&|load| {
+            for event in &events {
+                load.event(event);
+            }
+        });
         let together = count(&|load| events.chunks(1000).for_each(|some| load.events(some)));
         assert_eq!(format!("{one_by_one:?}"), format!("{together:?}"));
     }

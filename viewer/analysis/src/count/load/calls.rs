@@ -2,11 +2,11 @@
 
 use super::Load;
 use crate::base::cost::Part;
-use crate::count::heap::{Block, MAX_SIZE};
+use crate::count::heap::{Block, MAX_BLOCK};
 use crate::count::lineage;
 use crate::count::sites::SiteId;
 use crate::count::watch::{Birth, End, Instant, InvalidFree, Watch};
-use capture::{NodeId, ProcessId, ThreadId};
+use capture::{BlockNumber, NodeId, ProcessId, ThreadId};
 
 /// A call that returned a block.
 #[derive(Clone, Copy)]
@@ -31,7 +31,7 @@ impl Allocation {
 impl<W: Watch> Load<'_, W> {
     /// A new block, which a `realloc` may have made from an old one.
     pub(super) fn allocate(&mut self, mut call: Allocation, old: Option<&Block<W::Attached>>) {
-        call.size = call.size.min(MAX_SIZE);
+        call.size = call.size.min(MAX_BLOCK);
         let Allocation { process, thread, address, size, .. } = call;
         let site = self.site_of(&call);
         if W::LOOKS
@@ -49,6 +49,7 @@ impl<W: Watch> Load<'_, W> {
             thread,
             gap_edges: state.gap_edges,
             forks: state.lineage.forks,
+            number: BlockNumber(self.blocks.wrapping_sub(1)),
             attached,
         });
         let pauses = state.pause_number;
@@ -71,9 +72,17 @@ impl<W: Watch> Load<'_, W> {
         }
     }
 
-    pub(super) fn free(&mut self, process: ProcessId, thread: ThreadId, address: u64, stack: NodeId) {
+    #[inline]
+    pub(super) fn free(
+        &mut self,
+        process: ProcessId,
+        thread: ThreadId,
+        address: u64,
+        stack: NodeId,
+    ) -> Option<BlockNumber> {
         let Some(block) = self.processes[process.index()].remove(address) else {
-            return self.free_unknown(&InvalidFree { process, thread, address, stack });
+            self.free_unknown(&InvalidFree { process, thread, address, stack });
+            return None;
         };
         let pauses = self.processes[process.index()].pause_number;
         let was_last = self.forget_last(block.thread, address).is_some();
@@ -82,7 +91,9 @@ impl<W: Watch> Load<'_, W> {
         if is_temporary {
             self.count_part(block.site, Part::Temporary, block.size);
         }
+        let freed = block.number;
         self.free_known(process, block, End::Freed { thread, stack, is_temporary });
+        Some(freed)
     }
 
     /// A block that is freed or being resized is no longer its thread's last allocation: a later block at its address

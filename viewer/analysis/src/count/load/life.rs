@@ -11,8 +11,7 @@ use capture::{Ended, ProcessId};
 
 impl<W: Watch> Load<'_, W> {
     pub(super) fn start(&mut self, process: ProcessId, fork: u32) {
-        let row = self.tables.processes.get(process.index());
-        let (Some(row), Some(state)) = (row, self.processes.get_mut(process.index())) else {
+        let Some(state) = self.processes.get_mut(process.index()) else {
             self.stray_events += 1;
             return;
         };
@@ -21,7 +20,7 @@ impl<W: Watch> Load<'_, W> {
             return;
         }
         state.phase = Phase::Running;
-        let parent = row.parent.filter(|_| row.forked);
+        let parent = state.row.parent;
         let parent = parent.filter(|parent| *parent != process && parent.index() < self.processes.len());
         if let Some(parent) = parent {
             lineage::inherit(&mut self.processes, parent, process, fork);
@@ -42,7 +41,7 @@ impl<W: Watch> Load<'_, W> {
             return;
         };
         state.phase = Phase::Ended;
-        if self.tables.processes[process.index()].end.is_none() {
+        if !state.row.has_end {
             state.ended = unless_known;
         }
         let reallocating = std::mem::take(&mut state.reallocating);

@@ -1,14 +1,14 @@
 //! Blocks of pools.
 
 use super::Load;
-use crate::base::hash::Seed;
 use crate::count::estimate::Estimator;
 use crate::count::heap::Block;
 use crate::count::pools::PoolEvents;
 use crate::count::profile::PoolProfile;
 use crate::count::sites::{SiteId, Sites};
 use crate::count::watch::Watch;
-use capture::{Action, Event, ProcessId};
+use capture::Seed;
+use capture::{Action, BlockNumber, Event, ProcessId};
 
 impl<W: Watch> Load<'_, W> {
     /// A pass over the blocks of a pool, by [`Load::pool_event`]. Each counts as one, even in a sampled recording:
@@ -17,7 +17,7 @@ impl<W: Watch> Load<'_, W> {
     pub fn of_pools(mut self) -> Self {
         self.sampling = None;
         self.estimator = Estimator::new(None);
-        self.sites = Sites::new(Seed::random(), self.tables.nodes.len(), false);
+        self.sites = Sites::new(Seed::random(), self.sites.nodes(), false);
         // Programs do not report where they free.
         self.counts_frees = false;
         self
@@ -26,7 +26,9 @@ impl<W: Watch> Load<'_, W> {
     /// Counts what the next event means for a pool. Its position is the one among all events.
     pub fn pool_event(&mut self, pool: &PoolEvents, event: &Event) {
         self.advance(event);
-        pool.translate(event).for_each(|event| self.count(&event));
+        for event in pool.translate(event) {
+            self.count(&event);
+        }
         if W::LOOKS {
             let at = self.instant();
             self.watch.event(at, event);
@@ -48,7 +50,16 @@ impl<W: Watch> Load<'_, W> {
         let (gap_edges, forks) = (state.gap_edges, 0);
         let block = |address, size| {
             let (site, thread) = (SiteId(0), event.thread);
-            Block { address, size, site, thread, gap_edges, forks, attached: () }
+            Block {
+                address,
+                size,
+                site,
+                thread,
+                gap_edges,
+                forks,
+                number: BlockNumber::default(),
+                attached: (),
+            }
         };
         match event.action {
             Action::PoolAlloc { pool, address, size, .. } => {

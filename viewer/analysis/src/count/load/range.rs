@@ -9,13 +9,14 @@ use crate::count::process::Phase;
 use crate::count::profile::{PagesPeak, Profile};
 use crate::count::watch::{Birth, Watch};
 use capture::Ended;
+use std::sync::Arc;
 
 impl<'a, W: Watch> Load<'a, W> {
     /// Counts only the blocks that pass a test at birth. The others are still followed, so that whatever depends on
     /// them, such as the time of the peak, stays the same.
     #[must_use]
-    pub fn only(mut self, test: impl Fn(&Birth) -> bool + 'a) -> Self {
-        self.only = Some(Box::new(test));
+    pub fn only(mut self, test: impl Fn(&Birth) -> bool + Send + Sync + 'a) -> Self {
+        self.only = Some(Arc::new(test));
         self
     }
 }

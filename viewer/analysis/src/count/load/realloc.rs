@@ -15,7 +15,7 @@ use super::calls::Allocation;
 use crate::count::heap::Block;
 use crate::count::thread::Pending;
 use crate::count::watch::{End, InvalidFree, Stage, Watch};
-use capture::{NodeId, ProcessId, ReallocOutcome, ThreadId};
+use capture::{BlockNumber, NodeId, ProcessId, ReallocOutcome, ThreadId};
 
 /// The rest of a `realloc` of which only the new block was counted.
 #[derive(Clone, Copy)]
@@ -27,7 +27,13 @@ pub(super) struct Copying {
 }
 
 impl<W: Watch> Load<'_, W> {
-    pub(super) fn realloc_begin(&mut self, process: ProcessId, thread: ThreadId, address: u64, serial: u16) {
+    pub(super) fn realloc_begin(
+        &mut self,
+        process: ProcessId,
+        thread: ThreadId,
+        address: u64,
+        serial: u16,
+    ) -> Option<BlockNumber> {
         let pauses = self.processes[process.index()].pause_number;
         while let Some(abandoned) = self.threads[thread.index()].take_abandoned(serial, pauses) {
             if let Some(block) = abandoned.block {
@@ -35,6 +41,7 @@ impl<W: Watch> Load<'_, W> {
             }
         }
         let block = self.processes[process.index()].remove(address);
+        let freed = block.as_ref().map(|block| block.number);
         let was_last = block.as_ref().and_then(|block| self.forget_last(block.thread, address));
         let state = &mut self.threads[thread.index()];
         state.pending.push(Pending { serial, address, block, was_last, gaps: state.interruptions(pauses) });
@@ -42,6 +49,7 @@ impl<W: Watch> Load<'_, W> {
             state.listed = true;
             self.processes[process.index()].reallocating.push(thread);
         }
+        freed
     }
 
     pub(super) fn realloc_end(

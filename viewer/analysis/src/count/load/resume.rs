@@ -2,14 +2,15 @@
 
 use super::Load;
 use crate::count::peak::Peak;
+use crate::count::process::Row;
 use crate::count::saved::{Counters, Saved, Saving};
 use crate::count::watch::Watch;
 use capture::Tables;
 
-impl<'a, W: Watch<Attached = ()>> Load<'a, W> {
+impl<W: Watch<Attached = ()>> Load<'_, W> {
     /// A pass that begins at a saved state; none if that is of another capture. Its peak is not known: it is for
     /// moments and ranges.
-    pub fn resume(tables: &'a Tables, saved: Saved, watch: W) -> Option<Self> {
+    pub fn resume(tables: &Tables, saved: Saved, watch: W) -> Option<Self> {
         if !saved.fits(tables) {
             return None;
         }
@@ -17,6 +18,9 @@ impl<'a, W: Watch<Attached = ()>> Load<'a, W> {
         let mut load = Self::watched(tables, watch);
         load.sites = sites.resume(tables, load.estimator.is_sampled());
         (load.processes, load.threads) = (processes, threads);
+        for (state, row) in load.processes.iter_mut().zip(&tables.processes) {
+            state.row = Row::of(row);
+        }
         load.peak = Peak::resume(counters.held);
         load.pools.rest();
         Counters {
@@ -30,7 +34,8 @@ impl<'a, W: Watch<Attached = ()>> Load<'a, W> {
         Some(load)
     }
 
-    pub(crate) fn saving(&self) -> Saving<'_> {
+    /// The state after the last event.
+    pub fn saving(&self) -> Saving<'_> {
         let counters = Counters {
             events: self.events,
             now: self.now,

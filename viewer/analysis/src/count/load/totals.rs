@@ -17,11 +17,11 @@ use crate::count::profile::{PagesPeak, Snapshots};
 use crate::count::sites::{SiteId, SiteState};
 use crate::count::totals::Figures;
 use crate::count::watch::{Instant, Moved, Watch};
-use capture::{Action, Ended, Event, FigureKind, NodeId, ProcessId, SumKind, Tables};
+use capture::{Action, Ended, Event, FigureKind, Metadata, NodeId, ProcessId, SumKind};
 use std::collections::{BTreeMap, HashMap};
 
 /// What a pass over an aggregated capture keeps beside its rows.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Reported {
     /// None in a capture of single events.
     snapshots: Option<Snapshots>,
@@ -39,14 +39,9 @@ pub(super) struct Reported {
 }
 
 impl Reported {
-    pub(super) fn new(tables: &Tables) -> Self {
-        let snapshots = tables.metadata.aggregate().map(|_| Snapshots::default());
-        Self { snapshots, ..Self::default() }
-    }
-
-    /// Continues with tables that have grown.
-    pub(super) fn onto(&mut self, tables: &Tables) {
-        if tables.metadata.aggregate().is_some() {
+    /// The capture has this metadata now.
+    pub(super) fn grow(&mut self, metadata: &Metadata) {
+        if metadata.aggregate().is_some() {
             self.snapshots.get_or_insert_default();
         }
     }
@@ -83,12 +78,10 @@ fn split(amount: Amount, there: Amount) -> (Amount, Amount) {
 impl<W: Watch> Load<'_, W> {
     /// Counts an event of an aggregated capture.
     pub(super) fn count_reported(&mut self, event: &Event) {
-        let row = self.tables.threads.get(event.thread.index());
-        let (Some(row), Some(_)) = (row, self.reported.snapshots) else {
+        let (Some(process), Some(_)) = (self.owner(event.thread), self.reported.snapshots) else {
             self.stray_events += 1;
             return;
         };
-        let process = row.process;
         if let Some(state) = self.processes.get_mut(process.index())
             && state.phase == Phase::Unseen
         {

@@ -42,7 +42,7 @@ fn end(time: u64) -> Event {
 
 fn counted(tables: &Tables, events: &[Event]) -> (Profile, History) {
     let mut load = Load::watched(tables, Recorder::new(tables));
-    events.iter().for_each(|event| load.event(event));
+    load.events(&events);
     let (profile, recorder) = load.finish_watched();
     (profile, recorder.finish())
 }
@@ -52,7 +52,7 @@ fn within(tables: &Tables, events: &[Event], whole: &History, from: u64, to: u64
     let detail = Detail::of(whole, from, to)?;
     let mut load = Load::watched(tables, detail.slices(tables));
     let needed = detail.end().position as usize;
-    events[..needed].iter().for_each(|event| load.event(event));
+    load.events(&events[..needed]);
     let (_, found) = if needed < events.len() { load.cut() } else { load.finish_watched() };
     let (spectrum, crossings) = (whole.spectrum.clone(), whole.crossings.clone());
     Some(History { spectrum, crossings, ..detail.join(found) })

@@ -7,24 +7,29 @@ use std::hash::{BuildHasher, RandomState};
 /// Seeded per load, because the keys come from a file: with a fixed function, addresses chosen to collide would make
 /// every lookup walk the whole table. No output depends on the order of a hash table.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Seed {
+pub struct Seed {
     add: u64,
     multiply: u64,
 }
 
 impl Seed {
-    pub(crate) fn random() -> Self {
+    /// Another one each time.
+    pub fn random() -> Self {
         let state = RandomState::new();
         Self { add: state.hash_one(0_u64), multiply: state.hash_one(1_u64) | 1 }
     }
 
-    pub(crate) fn hash(self, word: u64) -> u64 {
+    /// The hash of a word.
+    #[inline]
+    pub fn hash(self, word: u64) -> u64 {
         // With one multiplication, one factor in a hundred would make neighbours collide: it is close to a simple
         // fraction for them.
         folded(folded(word ^ self.add, self.multiply), GOLDEN)
     }
 
-    pub(crate) fn pair(self, high: u32, low: u32) -> u64 {
+    /// The hash of two ids.
+    #[inline]
+    pub fn pair(self, high: u32, low: u32) -> u64 {
         self.hash(u64::from(high) << 32 | u64::from(low))
     }
 }
@@ -32,6 +37,7 @@ impl Seed {
 /// 2⁶⁴ divided by the golden ratio: the factor that is farthest from simple fractions.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
+#[inline]
 fn folded(word: u64, factor: u64) -> u64 {
     let product = u128::from(word) * u128::from(factor);
     (product as u64) ^ ((product >> 64) as u64)

@@ -1,0 +1,80 @@
+//! Processes, threads and stacks that a pass learns of while it goes on.
+
+use super::Load;
+use crate::base::cost::Amount;
+use crate::count::process::ProcessState;
+use crate::count::row_totals::{ProcessAnomalies, RowTotals};
+use crate::count::thread::ThreadState;
+use crate::count::watch::Watch;
+use capture::{Process, ProcessId, Tables, Thread, ThreadId};
+
+impl<W: Watch> Load<'_, W> {
+    /// Continues with the tables of the capture as they are now: those of before, possibly grown.
+    pub fn grow(&mut self, tables: &Tables) {
+        self.reported.grow(&tables.metadata);
+        self.set_nodes(tables.nodes.len());
+        for (index, row) in tables.processes.iter().enumerate() {
+            self.set_process(ProcessId::from_index(index), row);
+        }
+        for (index, row) in tables.threads.iter().enumerate() {
+            self.set_thread(ThreadId::from_index(index), row);
+        }
+    }
+
+    /// The capture has this many stacks, the empty one included.
+    #[inline]
+    pub fn set_nodes(&mut self, nodes: usize) {
+        self.sites.grow(nodes);
+    }
+
+    /// Adds the next process, or says something else of one.
+    pub fn set_process(&mut self, process: ProcessId, row: &Process) {
+        match self.processes.get_mut(process.index()) {
+            Some(state) => state.note_row(row),
+            None => self.processes.push(ProcessState::new(self.sites.seed(), row)),
+        }
+    }
+
+    /// Adds the next thread, or says something else of one.
+    pub fn set_thread(&mut self, thread: ThreadId, row: &Thread) {
+        match self.owners.get_mut(thread.index()) {
+            Some(owner) => *owner = row.process,
+            None => {
+                self.owners.push(row.process);
+                self.threads.push(ThreadState::default());
+            }
+        }
+    }
+
+    /// The present numbers of all rows. Each keeps its place.
+    pub fn row_totals(&self) -> impl Iterator<Item = RowTotals> + '_ {
+        self.sites.rows().iter().map(|row| RowTotals {
+            process: row.process,
+            node: row.node,
+            held: row.held,
+            allocated: row.cost.allocated,
+            freed: row.cost.freed,
+            temporary: row.cost.temporary,
+            left: row.cost.leaked + row.cost.uncertain,
+        })
+    }
+
+    /// What is odd about a process so far; nothing for an unknown one.
+    pub fn process_anomalies(&self, process: ProcessId) -> ProcessAnomalies {
+        let state = self.processes.get(process.index());
+        state.map_or_else(ProcessAnomalies::default, |state| ProcessAnomalies {
+            anomalies: state.anomalies,
+            gaps: state.gaps,
+        })
+    }
+
+    /// A sum of row amounts, in whole blocks.
+    pub fn whole(&self, sum: Amount) -> Amount {
+        self.estimator.whole(sum)
+    }
+
+    /// What all processes together hold now.
+    pub fn held(&self) -> Amount {
+        self.estimator.whole(self.peak.held())
+    }
+}

@@ -1,0 +1,90 @@
+//! Counts a recording while it is written.
+
+use crate::base::cost::Amount;
+use crate::count::load::Load;
+use crate::count::profile::Profile;
+use crate::count::saved::Saving;
+use crate::timeline::buckets::Timeline;
+use capture::{
+    BlockNumber, Event, Metadata, Observer, Process, ProcessId, Sampling, Tables, Thread, ThreadId,
+};
+use serde::{Deserialize, Serialize};
+
+/// Version of the stored results and states: increase it when any of the structures in them changes.
+pub const VERSION: u32 = 1;
+
+/// Steps of the stored timeline.
+pub const STEPS: usize = 2048;
+
+/// What a capture has of its events, so that views of the whole need no pass over them.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Results {
+    /// The numbers of the whole.
+    pub profile: Profile,
+    /// The heap over the whole time.
+    pub timeline: Timeline,
+}
+
+impl Results {
+    /// True when they can belong to a capture with these tables: every id is in range.
+    pub fn fit(&self, tables: &Tables) -> bool {
+        self.profile.fits(tables) && self.timeline.is_sound(STEPS)
+    }
+}
+
+/// The pass over the events of a recording, while these are written.
+#[derive(Clone)]
+pub struct Counting {
+    load: Load<'static, Timeline>,
+}
+
+impl Counting {
+    /// For a recording that begins.
+    pub fn new(metadata: &Metadata) -> Self {
+        let timeline = Timeline::new(STEPS, Sampling::new(metadata.sample_interval));
+        Self { load: Load::of_recording(metadata, timeline) }
+    }
+
+    /// What all processes together hold now.
+    pub fn held(&self) -> Amount {
+        self.load.held()
+    }
+}
+
+impl Observer for Counting {
+    const VERSION: u32 = VERSION;
+    type Results = Results;
+    type State<'s> = Saving<'s>;
+
+    fn process(&mut self, id: ProcessId, row: &Process) {
+        self.load.set_process(id, row);
+    }
+
+    fn thread(&mut self, id: ThreadId, row: &Thread) {
+        self.load.set_thread(id, row);
+    }
+
+    fn stacks(&mut self, count: usize) {
+        self.load.set_nodes(count);
+    }
+
+    #[inline]
+    fn event(&mut self, event: &Event) -> Option<BlockNumber> {
+        self.load.event(event)
+    }
+
+    fn weight(&self) -> Option<u64> {
+        Some(self.load.weight())
+    }
+
+    fn state(&self) -> Saving<'_> {
+        self.load.saving()
+    }
+
+    fn results(&mut self, duration: u64) -> Option<Results> {
+        let empty = Load::of_recording(&Metadata::default(), Timeline::new(0, None));
+        let (profile, timeline) = std::mem::replace(&mut self.load, empty).finish_watched();
+        let end = profile.last_time.max(duration);
+        Some(Results { profile, timeline: timeline.ended(end) })
+    }
+}
