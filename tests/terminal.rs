@@ -184,6 +184,22 @@ fn without_a_terminal_there_is_a_report() {
     assert!(views.code == 2 && views.stderr.contains("sysprof-memprof report"), "{}", views.stderr);
 }
 
+/// Check that `top` ends when its terminal goes away, and leaves the process as it was.
+#[test]
+fn top_ends_with_its_terminal() {
+    let server = Service::that_grows();
+    let (tool, pid) = (product().display(), server.pid());
+    let agent = server.world.path("agent");
+    // Not the leader of the session: nobody else tells it that the terminal is gone.
+    let shell =
+        format!("export SYSPROF_MEMPROF_DIR={}; trap '' HUP; {tool} top {pid} -d 0.2", agent.display());
+    let Some(terminal) = Terminal::new(&server.world, &shell) else { return };
+    terminal.shows("holds_and_churns (");
+    drop(terminal);
+    wait_for("the process to leave its recording", || server.row()["state"] == "dormant");
+    server.stop();
+}
+
 /// Check that `top` shows a process in a terminal, unfolds a stack, and restores both: the process goes on dormant.
 #[test]
 fn top_takes_a_terminal_and_gives_it_back() {

@@ -60,11 +60,11 @@ pub fn run(options: Options) -> io::Result<()> {
             screen.draw(|buffer| draw(buffer, &model, &theme))?;
         }
         let wait = if worker.is_busy() { WORKING } else { IDLE };
-        if !event::poll(wait)? {
+        if !terminal::wait(wait)? {
             continue;
         }
         // Takes in all pending events before drawing, so that a held key never runs ahead of the screen.
-        while event::poll(Duration::ZERO)? {
+        while terminal::wait(Duration::ZERO)? {
             has_changed = true;
             let effect = read(event::read()?).and_then(|event| update(&mut model, event));
             match effect {

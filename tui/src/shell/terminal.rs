@@ -3,7 +3,7 @@
 use ratatui::backend::CrosstermBackend;
 use ratatui::buffer::Buffer;
 use ratatui::crossterm::event::{
-    DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture,
+    self, DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture,
 };
 use ratatui::crossterm::execute;
 use ratatui::crossterm::terminal::{
@@ -11,12 +11,43 @@ use ratatui::crossterm::terminal::{
 };
 use ratatui::layout::Rect;
 use ratatui::{Terminal, TerminalOptions, Viewport};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
-use std::io::{self, Stdout, stdout};
+use std::io::{self, IsTerminal, Stdout, stdout};
 use std::panic;
 use std::thread;
+use std::time::Duration;
+
+/// Waits for what the user does, up to a time; true when there is something to read.
+///
+/// # Errors
+/// When the terminal is gone: whoever reads keys from it then never returns.
+pub(crate) fn wait(time: Duration) -> io::Result<bool> {
+    // Where keys are not read from standard input, signals have to do.
+    let input = io::stdin();
+    let is_terminal = input.is_terminal();
+    let look = |time: Duration| -> io::Result<()> {
+        let time = Timespec::try_from(time).map_err(io::Error::other)?;
+        let mut ends = [PollFd::new(&input, PollFlags::IN)];
+        // A signal may cut it short.
+        let _ = poll(&mut ends, Some(&time));
+        match ends[0].revents().intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL) {
+            true => Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the terminal is gone")),
+            false => Ok(()),
+        }
+    };
+    if !is_terminal {
+        return event::poll(time);
+    }
+    look(Duration::ZERO)?;
+    if event::poll(Duration::ZERO)? {
+        return Ok(true);
+    }
+    look(time)?;
+    event::poll(Duration::ZERO)
+}
 
 /// A terminal that is ours until this is dropped.
 pub(crate) struct Screen {

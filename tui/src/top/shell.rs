@@ -4,7 +4,7 @@ use super::draw::draw;
 use super::model::Model;
 use super::update::{Wish, press};
 use crate::draw::Theme;
-use crate::shell::terminal::Screen;
+use crate::shell::terminal::{Screen, wait};
 use engine::live::{By, Order, Reading};
 use ratatui::crossterm::event::{self, Event, KeyEventKind};
 use ratatui::layout::Rect;
@@ -64,7 +64,7 @@ fn show(
         if std::mem::take(&mut has_changed) {
             screen.draw(|buffer| draw(buffer, &model, &theme))?;
         }
-        if !event::poll(TURN)? {
+        if !wait(TURN)? {
             continue;
         }
         has_changed = true;
