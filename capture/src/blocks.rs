@@ -1,29 +1,30 @@
 //! Live blocks by address: a map of the heap that is laid out as the heap is.
 //!
 //! ```text
-//!   address     7f3a_1234_5670                        16 bytes each: one of the 16 granules of a line
-//!   directory   line 7f3a_1234_56 ─► 17
-//!   granules    … line 17: 16 indices of blocks … at granule 7: 5,012
+//!   address     7f3a_1234_5 | 6 | 7 | 0                a page, one of its 16 lines, one of the 16 granules of that
+//!   directory   page 7f3a_1234_5 ─► 3
+//!   pages       … page 3: 16 indices of lines … line 6: 17
+//!   lines       … line 17: 16 indices of blocks … granule 7: 5,012
 //!   blocks      … 5,012: what is known of the block
 //! ```
 //!
-//! Programs mostly allocate and free neighbours one after the other, and take what was freed last. So the line is mostly
-//! one that was used before, and what is known of the block lies where that of another one did: both are in a cache,
-//! where a hash table takes a line of its own for each block.
+//! Programs mostly allocate and free neighbours one after the other, and take what was freed last. So page and line are
+//! mostly some that were used before, and what is known of the block lies where that of another one did: all are in a
+//! cache, where a hash table takes a line of its own for each block.
 
 use hashbrown::HashTable;
 
 use crate::hash::Seed;
 
-/// Bits of an address within a granule. Allocators return multiples of 16; other addresses have lines of their own.
+/// Bits of an address within a granule. Allocators return multiples of 16; other addresses have pages of their own.
 const GRANULE_BITS: u32 = 4;
 
-/// Bits of the number of a granule within its line. A line takes as much as a cache line.
-const LINE_BITS: u32 = 4;
-const GRANULES: usize = 1 << LINE_BITS;
+/// Bits of the number of a granule within its line, and of a line within its page. Both tables have a cache line each.
+const PART_BITS: u32 = 4;
+const PARTS: usize = 1 << PART_BITS;
 
-/// Lines that are found without the directory.
-const RECENT: usize = 256;
+/// Pages that are found without the directory, at least and at most.
+const RECENT: (usize, usize) = (64, 1 << 14);
 
 /// Fewer lines than these are not searched for empty ones.
 const FEW: usize = 1024;
@@ -32,13 +33,14 @@ const FEW: usize = 1024;
 #[derive(Clone, Debug)]
 pub struct BlockTable<T> {
     seed: Seed,
-    directory: HashTable<Line>,
-    /// Lines used last, each at an index computed from its name; empty until there is a block.
-    recent: Box<[Line]>,
+    directory: HashTable<Page>,
+    /// Pages used last, each at an index computed from its name: a power of two of entries, or none before there is a
+    /// block.
+    recent: Box<[Page]>,
+    /// For each page, indices of lines plus one, or 0.
+    pages: Parts,
     /// For each line, indices of blocks plus one, or 0.
-    granules: Vec<[u32; GRANULES]>,
-    /// Lines that are in no directory.
-    unused: Vec<u32>,
+    lines: Parts,
     /// With this many lines, those without blocks are given back before there is another one.
     sweep_at: usize,
     blocks: Vec<T>,
@@ -46,28 +48,71 @@ pub struct BlockTable<T> {
     holes: Vec<u32>,
 }
 
-/// A line of the heap.
+/// A page of the heap.
 #[derive(Clone, Copy, Debug)]
-struct Line {
-    /// Its key without the granule.
+struct Page {
     name: u64,
     index: u32,
 }
 
-/// No line: names have fewer bits.
-const NONE: Line = Line { name: u64::MAX, index: 0 };
+/// No page: names have fewer bits.
+const NONE: Page = Page { name: u64::MAX, index: 0 };
 
-/// The name of the line that an address belongs to, and the granule. The low bits of the address, zero for nearly all
-/// blocks, are the highest of the name.
-#[inline(always)]
-fn place(address: u64) -> (u64, usize) {
-    let key = address.rotate_right(GRANULE_BITS);
-    // The lowest bits of the address are above all others, and those of the granule below.
-    (key >> LINE_BITS, key as usize % GRANULES)
+/// Where a block may be.
+#[derive(Clone, Copy)]
+struct Place {
+    /// The page. The low bits of the address, zero for nearly all blocks, are the highest of its name.
+    page: u64,
+    line: usize,
+    granule: usize,
 }
 
-fn address(name: u64, granule: usize) -> u64 {
-    (name << LINE_BITS | granule as u64).rotate_left(GRANULE_BITS)
+impl Place {
+    #[inline(always)]
+    fn of(address: u64) -> Self {
+        let key = address.rotate_right(GRANULE_BITS);
+        Place {
+            page: key >> (2 * PART_BITS),
+            line: (key >> PART_BITS) as usize % PARTS,
+            granule: key as usize % PARTS,
+        }
+    }
+
+    fn address(self) -> u64 {
+        let part = self.line << PART_BITS | self.granule;
+        (self.page << (2 * PART_BITS) | part as u64).rotate_left(GRANULE_BITS)
+    }
+}
+
+/// Small arrays of indices that come and go.
+#[derive(Clone, Debug, Default)]
+struct Parts {
+    all: Vec<[u32; PARTS]>,
+    /// Indices of those that nobody uses; they are zero.
+    unused: Vec<u32>,
+}
+
+impl Parts {
+    /// A zero one.
+    fn add(&mut self) -> u32 {
+        self.unused.pop().unwrap_or_else(|| {
+            self.all.push([0; PARTS]);
+            u32::try_from(self.all.len() - 1).expect("a heap has fewer lines than 2³²")
+        })
+    }
+
+    /// Gives it back if it is zero; true when it is not.
+    fn keep(&mut self, index: u32) -> bool {
+        let is_used = self.all[index as usize] != [0; PARTS];
+        if !is_used {
+            self.unused.push(index);
+        }
+        is_used
+    }
+
+    fn used(&self) -> usize {
+        self.all.len() - self.unused.len()
+    }
 }
 
 impl<T: Copy> Default for BlockTable<T> {
@@ -83,8 +128,8 @@ impl<T: Copy> BlockTable<T> {
             seed,
             directory: HashTable::new(),
             recent: Box::default(),
-            granules: Vec::new(),
-            unused: Vec::new(),
+            pages: Parts::default(),
+            lines: Parts::default(),
             sweep_at: FEW,
             blocks: Vec::new(),
             holes: Vec::new(),
@@ -102,15 +147,17 @@ impl<T: Copy> BlockTable<T> {
     }
 
     /// Adds a block and returns the one that was at its address, if any.
-    // Cost: where neighbours are used one after the other, four loads of lines that are in a cache.
+    // Cost: where neighbours are used one after the other, five loads of what is in a cache.
     #[inline]
     pub fn insert(&mut self, address: u64, block: T) -> Option<T> {
-        let (name, granule) = place(address);
-        let line = match self.line(name) {
-            Some(line) => line,
-            None => self.add_line(name),
+        let place = Place::of(address);
+        let entry = match self.line(place) {
+            Some(line) => &mut self.lines.all[line as usize][place.granule],
+            None => {
+                let line = self.add_line(place);
+                &mut self.lines.all[line as usize][place.granule]
+            }
         };
-        let entry = &mut self.granules[line as usize][granule];
         if let Some(known) = self.blocks.get_mut((*entry as usize).wrapping_sub(1)) {
             return Some(std::mem::replace(known, block));
         }
@@ -131,9 +178,9 @@ impl<T: Copy> BlockTable<T> {
     // Cost: as `insert`.
     #[inline]
     pub fn remove(&mut self, address: u64) -> Option<T> {
-        let (name, granule) = place(address);
-        let line = self.line(name)?;
-        let entry = std::mem::take(&mut self.granules[line as usize][granule]);
+        let place = Place::of(address);
+        let line = self.line(place)?;
+        let entry = std::mem::take(&mut self.lines.all[line as usize][place.granule]);
         let index = entry.checked_sub(1)?;
         self.holes.push(index);
         Some(self.blocks[index as usize])
@@ -142,21 +189,28 @@ impl<T: Copy> BlockTable<T> {
     /// The block at this address.
     #[inline]
     pub fn get(&self, address: u64) -> Option<&T> {
-        let (name, granule) = place(address);
-        let line = match self.recent.get(name as usize % RECENT) {
-            Some(line) if line.name == name => line.index,
-            _ => self.find(name)?.index,
+        let place = Place::of(address);
+        let page = match self.recent.get(place.page as usize & self.recent.len().wrapping_sub(1)) {
+            Some(page) if page.name == place.page => page.index,
+            _ => self.find(place.page)?.index,
         };
-        self.blocks.get((self.granules[line as usize][granule] as usize).wrapping_sub(1))
+        let line = self.pages.all[page as usize][place.line].checked_sub(1)?;
+        self.blocks.get((self.lines.all[line as usize][place.granule] as usize).wrapping_sub(1))
     }
 
     /// All blocks, in no order.
     pub fn iter(&self) -> impl Iterator<Item = (u64, &T)> {
-        self.directory.iter().flat_map(|line| {
-            let granules = self.granules[line.index as usize].iter().enumerate();
-            granules.filter_map(|(granule, entry)| {
-                let block = self.blocks.get((*entry as usize).wrapping_sub(1))?;
-                Some((address(line.name, granule), block))
+        let used = |parts: &[u32; PARTS]| {
+            let parts = parts.iter().enumerate();
+            parts.filter_map(|(place, entry)| Some((place, entry.checked_sub(1)?))).collect::<Vec<_>>()
+        };
+        self.directory.iter().flat_map(move |page| {
+            let lines = used(&self.pages.all[page.index as usize]);
+            lines.into_iter().flat_map(move |(line, index)| {
+                let blocks = used(&self.lines.all[index as usize]);
+                blocks.into_iter().map(move |(granule, block)| {
+                    (Place { page: page.name, line, granule }.address(), &self.blocks[block as usize])
+                })
             })
         })
     }
@@ -166,56 +220,70 @@ impl<T: Copy> BlockTable<T> {
         *self = BlockTable::new(self.seed);
     }
 
-    /// The index of a line that has or had blocks.
+    /// The index of the line at a place, if it has or had blocks.
     #[inline(always)]
-    fn line(&mut self, name: u64) -> Option<u32> {
-        match self.recent.get(name as usize % RECENT) {
-            Some(line) if line.name == name => Some(line.index),
-            _ => self.look_up(name),
-        }
+    fn line(&mut self, place: Place) -> Option<u32> {
+        let page = match self.recent.get(place.page as usize & self.recent.len().wrapping_sub(1)) {
+            Some(page) if page.name == place.page => page.index,
+            _ => self.look_up(place.page)?,
+        };
+        self.pages.all[page as usize][place.line].checked_sub(1)
     }
 
     #[inline(never)]
     fn look_up(&mut self, name: u64) -> Option<u32> {
-        let line = *self.find(name)?;
-        self.recent[name as usize % RECENT] = line;
-        Some(line.index)
+        let page = *self.find(name)?;
+        self.remember(page);
+        Some(page.index)
     }
 
-    fn find(&self, name: u64) -> Option<&Line> {
-        self.directory.find(self.seed.hash(name), |line| line.name == name)
+    fn find(&self, name: u64) -> Option<&Page> {
+        self.directory.find(self.seed.hash(name), |page| page.name == name)
+    }
+
+    fn remember(&mut self, page: Page) {
+        let last = self.recent.len() - 1;
+        self.recent[page.name as usize & last] = page;
     }
 
     #[inline(never)]
-    fn add_line(&mut self, name: u64) -> u32 {
-        if self.recent.is_empty() {
-            self.recent = vec![NONE; RECENT].into_boxed_slice();
-        }
-        if self.unused.is_empty() && self.granules.len() >= self.sweep_at {
+    fn add_line(&mut self, place: Place) -> u32 {
+        if self.lines.unused.is_empty() && self.lines.all.len() >= self.sweep_at {
             self.sweep();
         }
-        let index = self.unused.pop().unwrap_or_else(|| {
-            self.granules.push([0; GRANULES]);
-            u32::try_from(self.granules.len() - 1).expect("a heap has fewer lines than 2³²")
-        });
-        let (seed, line) = (self.seed, Line { name, index });
-        self.directory.insert_unique(seed.hash(name), line, |line| seed.hash(line.name));
-        self.recent[name as usize % RECENT] = line;
-        index
+        let page = match self.find(place.page) {
+            Some(page) => page.index,
+            None => self.add_page(place.page),
+        };
+        let line = self.lines.add();
+        self.pages.all[page as usize][place.line] = line + 1;
+        line
     }
 
-    /// Takes lines without blocks out of the directory.
+    fn add_page(&mut self, name: u64) -> u32 {
+        if self.recent.len() < (self.directory.len() + 1).clamp(RECENT.0, RECENT.1) {
+            let length = (2 * self.recent.len()).max(RECENT.0);
+            self.recent = vec![NONE; length].into_boxed_slice();
+        }
+        let (seed, page) = (self.seed, Page { name, index: self.pages.add() });
+        self.directory.insert_unique(seed.hash(name), page, |page| seed.hash(page.name));
+        self.remember(page);
+        page.index
+    }
+
+    /// Gives back lines without blocks, and pages without lines.
     fn sweep(&mut self) {
-        let BlockTable { directory, granules, unused, .. } = self;
-        directory.retain(|line| {
-            let is_used = granules[line.index as usize] != [0; GRANULES];
-            if !is_used {
-                unused.push(line.index);
+        let BlockTable { directory, pages, lines, .. } = self;
+        directory.retain(|page| {
+            for entry in &mut pages.all[page.index as usize] {
+                if entry.checked_sub(1).is_some_and(|line| !lines.keep(line)) {
+                    *entry = 0;
+                }
             }
-            is_used
+            pages.keep(page.index)
         });
         self.recent.fill(NONE);
-        self.sweep_at = (2 * (self.granules.len() - self.unused.len())).max(FEW);
+        self.sweep_at = (2 * self.lines.used()).max(FEW);
     }
 }
 
@@ -253,7 +321,11 @@ mod tests {
             assert_eq!(blocks.remove(number << 20), Some(number));
         }
         blocks.insert(0, 7);
-        assert!(blocks.granules.len() <= FEW && blocks.blocks.len() == 1, "{} lines", blocks.granules.len());
+        assert!(
+            blocks.lines.all.len() <= FEW && blocks.pages.all.len() <= FEW,
+            "{} lines",
+            blocks.lines.all.len()
+        );
         assert_eq!(blocks.iter().collect::<Vec<_>>(), [(0, &7)]);
     }
 

@@ -123,7 +123,7 @@ pub use model::{
     Metadata, Module, Node, Overhead, Process, ProcessEnd, Pseudo, SourceFrame, Summary, Symbolized, Tables,
     Task, Thread,
 };
-pub use observer::{LiveBlocks, Observer};
+pub use observer::{AHEAD, LiveBlocks, Observer};
 pub use reader::{Cursor, Events, Reader};
 pub use sample::Sample;
 pub use sampling::{Sampling, Weight};

@@ -7,6 +7,9 @@ use crate::event::{Action, Event, ReallocOutcome};
 use crate::ids::{BlockNumber, ProcessId, ThreadId};
 use crate::model::{Process, Thread};
 
+/// Events that a writer hands over together: about as many reads as a core can have in flight.
+pub const AHEAD: usize = 32;
+
 /// Is told all that a [`Writer`](crate::Writer) is given, in the same order, and knows which blocks are live: by their
 /// numbers a capture says what is freed. What else it computes is stored in the capture, so that nobody has to compute
 /// it from the events.
@@ -28,6 +31,9 @@ pub trait Observer {
 
     /// The capture has this many stacks now, the empty one included.
     fn stacks(&mut self, count: usize);
+
+    /// These events will be next: a chance to read what they will need, all at once. They may be [`AHEAD`] at most.
+    fn look_ahead(&self, _events: &[Event]) {}
 
     /// The next event. Returns the block that it frees or begins to resize, if that is known.
     fn event(&mut self, event: &Event) -> Option<BlockNumber>;

@@ -18,6 +18,7 @@ use crate::event::{Action, Event, ReallocOutcome};
 use crate::events::Encoder;
 use crate::fault::Fault;
 use crate::format::{ChunkKind, Header, Trailer};
+use crate::ids::NodeId;
 use crate::index;
 use crate::intern::Interner;
 use crate::meta;
@@ -112,6 +113,30 @@ impl<W: Sink, O: Observer> Writer<W, O> {
         self.encoder.push(&event, freed);
         self.events += 1;
         if self.encoder.is_full() { self.flush() } else { Ok(()) }
+    }
+
+    /// Adds events, [`AHEAD`] at most, after all others.
+    ///
+    /// # Errors
+    /// As [`Writer::event`]; events before the one that fails are added.
+    pub fn events(&mut self, events: &[Event]) -> Result<(), Error> {
+        self.observer.look_ahead(events);
+        for event in events {
+            // So that in each the kind of event is known at compile time.
+            match event.action {
+                Action::Alloc { address, size, alignment: 0, stack } => {
+                    self.event(Event {
+                        action: Action::Alloc { address, size, alignment: 0, stack },
+                        ..*event
+                    })?;
+                }
+                Action::Free { address, stack: NodeId::ROOT } => {
+                    self.event(Event { action: Action::Free { address, stack: NodeId::ROOT }, ..*event })?;
+                }
+                _ => self.event(*event)?,
+            }
+        }
+        Ok(())
     }
 
     #[inline(never)]

@@ -24,7 +24,7 @@ use crate::tables::addresses::Addresses;
 use crate::tables::modules::KnownFiles;
 use crate::tables::processes::{Processes, Rules};
 use crate::tables::totals::Totals;
-use capture::{Action, Error, Event, Metadata, NodeId, ThreadId};
+use capture::{AHEAD, Action, Error, Event, Metadata, NodeId, ThreadId};
 use known::{Images, Owner};
 use shared_ring::decode::{Short, decode};
 use shared_ring::record::Record;
@@ -46,6 +46,8 @@ pub(crate) struct Pipeline {
     pub(crate) names: Names,
     pub(crate) addresses: Addresses,
     samples: cpu::SampleWriter,
+    /// Events that are written together.
+    events: Vec<Event>,
 }
 
 impl Pipeline {
@@ -64,6 +66,7 @@ impl Pipeline {
             names: Names::default(),
             addresses,
             samples: cpu::SampleWriter::default(),
+            events: Vec::with_capacity(AHEAD),
         }
     }
 
@@ -114,13 +117,14 @@ impl Pipeline {
     /// Takes in short allocations and frees, which almost all records are, up to the first record of another kind.
     // Cost: a load of the stack's translation, a multiplication for the time, and the writer's.
     fn short_records(&mut self, run: Run, words: &mut &[u64], time: &mut u64) -> Result<(), Error> {
-        let Pipeline { writer, timeline, images, .. } = self;
+        let Pipeline { writer, timeline, images, events, .. } = self;
         let Some(known) = images.get(run.image) else { return Ok(()) };
         let Some(Some(owner)) = known.rings.get_mut(run.ring as usize) else { return Ok(()) };
         if owner.execing {
             return Ok(());
         }
         let thread = owner.thread;
+        events.clear();
         while let [first, rest @ ..] = *words
             && let Some(short) = Short::of(*first)
         {
@@ -134,17 +138,20 @@ impl Pipeline {
             *time = time.saturating_add(short.delta);
             owner.records += 1;
             let time = timeline.advance(*time);
-            let event = |action| Event { time, thread, action };
-            // Two calls, so that in each the kind of event is known at compile time.
-            if let Some(second) = second {
+            let action = if let Some(second) = second {
                 let (id, size) = ((second >> 32) as u32, second & u64::from(u32::MAX));
                 let stack = known.stacks.node(id, &known.segment, &mut known.modules, writer)?;
-                writer.event(event(Action::Alloc { address, size, alignment: 0, stack }))?;
+                Action::Alloc { address, size, alignment: 0, stack }
             } else {
-                writer.event(event(Action::Free { address, stack: NodeId::ROOT }))?;
+                Action::Free { address, stack: NodeId::ROOT }
+            };
+            events.push(Event { time, thread, action });
+            if events.len() == AHEAD {
+                writer.events(events)?;
+                events.clear();
             }
         }
-        Ok(())
+        writer.events(events)
     }
 
     /// Takes in a record encoded in these words.

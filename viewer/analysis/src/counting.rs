@@ -69,6 +69,11 @@ impl Observer for Counting {
     }
 
     #[inline]
+    fn look_ahead(&self, events: &[Event]) {
+        self.load.look_ahead(events);
+    }
+
+    #[inline]
     fn event(&mut self, event: &Event) -> Option<BlockNumber> {
         self.load.event(event)
     }

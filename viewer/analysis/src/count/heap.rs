@@ -29,7 +29,35 @@ pub(crate) struct Block<K = ()> {
 
 /// Live blocks by address.
 #[derive(Clone, Debug)]
-pub(crate) struct Heap<K = ()>(BlockTable<Block<K>>);
+pub(crate) struct Heap<K = ()>(BlockTable<Stored<K>>);
+
+/// A block without its address.
+#[derive(Clone, Copy, Debug)]
+struct Stored<K> {
+    size: u64,
+    number: BlockNumber,
+    site: SiteId,
+    thread: ThreadId,
+    gap_edges: u32,
+    forks: u32,
+    attached: K,
+}
+
+const _: () = assert!(size_of::<Stored<()>>() == 32, "two blocks share a cache line");
+
+impl<K: Copy> Stored<K> {
+    #[inline]
+    fn of(block: Block<K>) -> Self {
+        let Block { address: _, size, site, thread, gap_edges, forks, number, attached } = block;
+        Self { size, number, site, thread, gap_edges, forks, attached }
+    }
+
+    #[inline]
+    fn at(self, address: u64) -> Block<K> {
+        let Self { size, number, site, thread, gap_edges, forks, attached } = self;
+        Block { address, size, site, thread, gap_edges, forks, number, attached }
+    }
+}
 
 impl<K: Copy> Heap<K> {
     pub(crate) fn new(seed: Seed) -> Self {
@@ -43,22 +71,22 @@ impl<K: Copy> Heap<K> {
     /// Adds a block and returns the one that was live at its address, if any.
     #[inline]
     pub(crate) fn insert(&mut self, block: Block<K>) -> Option<Block<K>> {
-        self.0.insert(block.address, block)
+        self.0.insert(block.address, Stored::of(block)).map(|displaced| displaced.at(block.address))
     }
 
     /// Removes and returns the block at this address.
     #[inline]
     pub(crate) fn remove(&mut self, address: u64) -> Option<Block<K>> {
-        self.0.remove(address)
+        self.0.remove(address).map(|block| block.at(address))
     }
 
     #[inline]
-    pub(crate) fn get(&self, address: u64) -> Option<&Block<K>> {
-        self.0.get(address)
+    pub(crate) fn get(&self, address: u64) -> Option<Block<K>> {
+        self.0.get(address).map(|block| block.at(address))
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Block<K>> {
-        self.0.iter().map(|(_, block)| block)
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Block<K>> {
+        self.0.iter().map(|(address, block)| block.at(address))
     }
 
     /// Forgets everything and frees the memory.

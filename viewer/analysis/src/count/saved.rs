@@ -77,7 +77,7 @@ impl Saved {
                 .iter()
                 .all(|thread| thread.pending.iter().filter_map(|pending| pending.block.as_ref()).all(is_row))
             && self.processes.iter().all(|process| {
-                process.heap.iter().all(is_row)
+                process.heap.iter().all(|block| is_row(&block))
                     && process.reallocating.iter().all(|thread| thread.index() < tables.threads.len())
                     && process.lineage.parent().is_none_or(is_process)
                     && process.pages.is_sound()
@@ -100,13 +100,12 @@ struct Packed<K> {
 
 impl<K: Copy + Serialize> Serialize for Heap<K> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        // Addresses are copied out: comparing blocks in place would miss the cache twice each time.
-        let mut blocks: Vec<(u64, &Block<K>)> = self.iter().map(|block| (block.address, block)).collect();
-        blocks.sort_unstable_by_key(|(address, _)| *address);
+        let mut blocks: Vec<Block<K>> = self.iter().collect();
+        blocks.sort_unstable_by_key(|block| block.address);
         let mut before = 0;
-        serializer.collect_seq(blocks.into_iter().map(|(_, block)| {
+        serializer.collect_seq(blocks.into_iter().map(|block| {
             let distance = block.address.wrapping_sub(std::mem::replace(&mut before, block.address));
-            let Block { size, gap_edges, forks, attached, .. } = *block;
+            let Block { size, gap_edges, forks, attached, .. } = block;
             Packed { distance, size, site: block.site.0, thread: block.thread.0, gap_edges, forks, attached }
         }))
     }

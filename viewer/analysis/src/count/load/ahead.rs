@@ -12,11 +12,8 @@ use super::Load;
 use crate::count::process::ProcessState;
 use crate::count::sites::SiteId;
 use crate::count::watch::Watch;
-use capture::{Action, Event};
+use capture::{AHEAD, Action, Event};
 use std::hint::black_box;
-
-/// Events that are prefetched together: about as many reads as a core can have in flight.
-const WINDOW: usize = 32;
 
 /// Number of blocks that fits into a core's own caches.
 const SMALL: usize = 1 << 14;
@@ -24,26 +21,33 @@ const SMALL: usize = 1 << 14;
 impl<W: Watch> Load<'_, W> {
     /// Counts the next events, as [`Load::event`] does one by one, faster where heaps are large.
     pub fn events(&mut self, events: &[Event]) {
-        // Without sums there are fewer cache misses: with some ten thousand blocks, prefetching costs more than it
-        // saves.
-        let small = if W::SUMS { SMALL } else { 16 * SMALL };
-        if self.processes.iter().all(|process| process.heap.len() < small) {
-            for event in events {
-                self.event(event);
-            }
-            return;
-        }
-        let mut rows = [None; WINDOW];
-        for window in events.chunks(WINDOW) {
-            for (row, event) in rows.iter_mut().zip(window) {
-                *row = self.row_of(event);
-            }
-            let rows = rows[..window.len()].iter().flatten();
-            black_box(rows.fold(0, |all, row| all ^ self.sites.glance(*row)));
+        for window in events.chunks(AHEAD) {
+            self.look_ahead(window);
             for event in window {
                 self.event(event);
             }
         }
+    }
+
+    /// Reads what counting the next events, [`AHEAD`] at most, will read, if the heap is large.
+    #[inline]
+    pub(crate) fn look_ahead(&self, events: &[Event]) {
+        // Without sums there are fewer cache misses: with some ten thousand blocks, prefetching costs more than it
+        // saves.
+        let small = if W::SUMS { SMALL } else { 16 * SMALL };
+        let heap = events.first().and_then(|event| self.heap_of(event));
+        if heap.is_some_and(|process| process.heap.len() >= small) {
+            self.prefetch(events);
+        }
+    }
+
+    #[inline(never)]
+    fn prefetch(&self, events: &[Event]) {
+        let mut rows = [None; AHEAD];
+        for (row, event) in rows.iter_mut().zip(events) {
+            *row = self.row_of(event);
+        }
+        black_box(rows.iter().flatten().fold(0, |all, row| all ^ self.sites.glance(*row)));
     }
 
     /// The row that an event will most likely count in.

@@ -53,8 +53,9 @@ impl<W: Watch> Load<'_, W> {
         // In an aggregated capture they were reported.
         let told = state.in_realloc;
         state.in_realloc = in_realloc.iter().fold(told, |sum, block| sum + count(block).amount);
-        let begun = in_realloc.iter().map(|block| (block, true));
+        let begun = in_realloc.iter().map(|block| (*block, true));
         for (block, in_realloc) in begun.chain(state.heap.iter().map(|block| (block, false))) {
+            let block = &block;
             let (part, left) = match (state.ended, state.lived_through_gap(block)) {
                 (Ended::Exec, _) => (Part::AtExec, Left::AtExec),
                 (_, true) => (Part::Uncertain, Left::Uncertain),

@@ -271,7 +271,7 @@ impl Load<'_> {
         let has_gaps = states.filter(|state| state.gap_edges != 0 && state.phase != Phase::Ended);
         for state in has_gaps {
             let pending = state.reallocating.iter().flat_map(|thread| &self.threads[thread.index()].pending);
-            let moving = pending.filter_map(|pending| pending.block.as_ref());
+            let moving = pending.filter_map(|pending| pending.block);
             for block in moving.chain(state.heap.iter()).filter(|block| state.lived_through_gap(block)) {
                 *uncertain.entry(block.site.0).or_default() += self.estimator.count(block.size).amount;
             }
