@@ -31,9 +31,9 @@ pub(super) struct Spacing {
 }
 
 impl Default for Spacing {
-    /// Replaying this many events takes a tenth of a second, and states make a file at most a twelfth longer.
+    /// Replaying this many events takes a tenth of a second, and states make a file at most a fortieth longer.
     fn default() -> Self {
-        Spacing { events: 1 << 21, share: 12, bytes: 0, position: 0, last: None }
+        Spacing { events: 1 << 21, share: 40, bytes: 0, position: 0, last: None }
     }
 }
 

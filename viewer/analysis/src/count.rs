@@ -15,6 +15,7 @@ pub(crate) mod profile;
 pub(crate) mod row_totals;
 pub(crate) mod samples;
 pub(crate) mod saved;
+mod site_columns;
 pub(crate) mod sites;
 pub(crate) mod tally;
 pub(crate) mod thread;

@@ -14,6 +14,7 @@ use std::collections::HashMap;
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Profile {
     /// One row per stack and process that allocated, in order of first use.
+    #[serde(with = "super::site_columns")]
     pub sites: Vec<Site>,
     /// How it was sampled; none when everything was recorded, and every number is exact.
     #[serde(skip)]
