@@ -24,6 +24,7 @@
 
 use super::lines::Lines;
 use super::{Imported, Wrong, program};
+use analysis::Counting;
 use capture::{
     Action, Counter, CounterKind, Ended, Event, Frame, FrameId, Module, NodeId, Process, ProcessEnd,
     ProcessId, Sink, SourceFrame, StringId, Summary, Symbolized, Thread, ThreadId, Writer,
@@ -54,7 +55,7 @@ pub(super) fn begin<R: Read>(lines: &mut Lines<R>) -> Result<(), Wrong> {
 /// Imports the rest.
 pub(super) fn import<R: Read, S: Sink>(
     mut lines: Lines<R>,
-    mut writer: Writer<S>,
+    mut writer: Writer<S, Counting>,
     store_command: bool,
 ) -> Result<Imported, Wrong> {
     // heaptrack starts counting with the process.
@@ -113,7 +114,7 @@ impl Heaptrack {
     fn line<R: Read, S: Sink>(
         &mut self,
         lines: &mut Lines<R>,
-        writer: &mut Writer<S>,
+        writer: &mut Writer<S, Counting>,
         store_command: bool,
     ) -> Result<(), Wrong> {
         let (kind, rest) = match lines.line() {
@@ -203,7 +204,11 @@ impl Heaptrack {
     }
 
     /// The frame for an address line, with its names. The outer option is `None` for a malformed line.
-    fn address<S: Sink>(&self, rest: &[u8], writer: &mut Writer<S>) -> Result<Option<FrameId>, Wrong> {
+    fn address<S: Sink>(
+        &self,
+        rest: &[u8],
+        writer: &mut Writer<S, Counting>,
+    ) -> Result<Option<FrameId>, Wrong> {
         let mut words = rest.split(|&byte| byte == b' ').map(hex);
         let mut next = || words.next().map_or(Some(0), |word| word);
         let (Some(address), Some(file)) = (next(), next()) else { return Ok(None) };
@@ -257,12 +262,12 @@ impl Heaptrack {
         }
     }
 
-    fn event<S: Sink>(&mut self, writer: &mut Writer<S>, action: Action) -> Result<(), Wrong> {
+    fn event<S: Sink>(&mut self, writer: &mut Writer<S, Counting>, action: Action) -> Result<(), Wrong> {
         self.imported.events += u64::from(matches!(action, Action::Alloc { .. } | Action::Free { .. }));
         Ok(writer.event(Event { time: self.time, thread: self.thread, action })?)
     }
 
-    fn finish<S: Sink>(mut self, mut writer: Writer<S>) -> Result<Imported, Wrong> {
+    fn finish<S: Sink>(mut self, mut writer: Writer<S, Counting>) -> Result<Imported, Wrong> {
         self.event(&mut writer, Action::ProcessEnd { process: self.process })?;
         let mut row = std::mem::take(&mut self.row);
         row.end = Some(ProcessEnd { ended: Ended::Unknown, time: self.time });

@@ -22,6 +22,7 @@ mod heaptrack;
 mod lines;
 mod unpack;
 
+use analysis::Counting;
 use capture::{AtomicFile, Create, Metadata, Writer};
 use lines::Lines;
 use std::fs::File;
@@ -116,7 +117,7 @@ pub fn import(import: &Import) -> Result<Imported, ImportError> {
     let metadata = metadata(import, &attributes);
     // It gets its name at the very end, where an error may still come: half a recording would look like a whole one.
     let mut output = AtomicFile::create(&import.output)?;
-    let writer = Writer::new(&mut output, &metadata)?;
+    let writer = Writer::observed(&mut output, &metadata, Counting::new(&metadata))?;
     let imported = heaptrack::import(lines, writer, import.store_command).map_err(wrong)?;
     let create = if import.replace { Create::Replace } else { Create::New };
     create.commit(output)?;

@@ -36,13 +36,15 @@ impl Results {
 #[derive(Clone)]
 pub struct Counting {
     load: Load<'static, Timeline>,
+    /// Totals are counted as fast as results are read.
+    is_aggregated: bool,
 }
 
 impl Counting {
     /// For a recording that begins.
     pub fn new(metadata: &Metadata) -> Self {
         let timeline = Timeline::new(STEPS, Sampling::new(metadata.sample_interval));
-        Self { load: Load::of_recording(metadata, timeline) }
+        Self { load: Load::of_recording(metadata, timeline), is_aggregated: metadata.aggregate().is_some() }
     }
 
     /// What all processes together hold now.
@@ -79,7 +81,7 @@ impl Observer for Counting {
     }
 
     fn weight(&self) -> Option<u64> {
-        Some(self.load.weight())
+        (!self.is_aggregated).then(|| self.load.weight())
     }
 
     fn state(&self) -> Saving<'_> {
@@ -87,6 +89,9 @@ impl Observer for Counting {
     }
 
     fn results(&mut self, duration: u64) -> Option<Results> {
+        if self.is_aggregated {
+            return None;
+        }
         let empty = Load::of_recording(&Metadata::default(), Timeline::new(0, None));
         let (profile, timeline) = std::mem::replace(&mut self.load, empty).finish_watched();
         let end = profile.last_time.max(duration);

@@ -13,6 +13,7 @@ mod redaction;
 
 pub use redaction::Redaction;
 
+use analysis::Counting;
 use capture::{Error as CaptureError, Event, Object, Reader, ScanId, Sink, Summary, Tables, Writer};
 use engine::{Error, LookedUp, Naming, Needed, named, open_reader};
 pub(crate) use ids::Ids;
@@ -61,7 +62,7 @@ fn write<S: Sink>(
     has_stacks: bool,
     sink: S,
 ) -> Result<S, CaptureError> {
-    let mut writer = Writer::new(sink, &tables.metadata)?;
+    let mut writer = Writer::observed(sink, &tables.metadata, Counting::new(&tables.metadata))?;
     let ids = Ids::write(tables, &mut writer)?;
     let mut last = 0;
     each(

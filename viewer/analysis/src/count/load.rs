@@ -115,6 +115,8 @@ impl<'a, W: Watch> Load<'a, W> {
         let seed = Seed::random();
         let sampling = Sampling::new(metadata.sample_interval);
         let estimator = Estimator::new(sampling);
+        let mut reported = Reported::default();
+        reported.grow(metadata);
         Self {
             owners: Vec::new(),
             sampling,
@@ -135,7 +137,7 @@ impl<'a, W: Watch> Load<'a, W> {
             now: 0,
             stray_events: 0,
             last_time: 0,
-            reported: Reported::default(),
+            reported,
             stage: Stage::Over,
             stops_at_copy: false,
             copying: None,

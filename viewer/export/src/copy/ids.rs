@@ -1,8 +1,8 @@
 //! Writes the rows of a capture's tables to another capture, and maps their ids.
 
 use capture::{
-    Action, Area, Error, Event, Fault, Frame, FrameId, Mark, MarkId, ModuleId, NodeId, ReallocOutcome,
-    Sample, Scan, Sink, SourceFrame, StackCopy, StringId, Symbolized, Tables, Writer,
+    Action, Area, Error, Event, Fault, Frame, FrameId, Mark, MarkId, ModuleId, NodeId, Observer,
+    ReallocOutcome, Sample, Scan, Sink, SourceFrame, StackCopy, StringId, Symbolized, Tables, Writer,
 };
 
 /// New ids by old ones. Processes, threads, tasks, marks and scans keep theirs: their rows are never
@@ -19,7 +19,10 @@ pub(crate) struct Ids {
 
 impl Ids {
     /// Writes all rows.
-    pub(super) fn write<S: Sink>(tables: &Tables, writer: &mut Writer<S>) -> Result<Ids, Error> {
+    pub(super) fn write<S: Sink, O: Observer>(
+        tables: &Tables,
+        writer: &mut Writer<S, O>,
+    ) -> Result<Ids, Error> {
         let mut ids = Ids::default();
         ids.grow(tables, writer)?;
         for process in &tables.processes {
@@ -43,7 +46,11 @@ impl Ids {
     }
 
     /// Writes the rows of stacks and names that have been added since the last time.
-    pub(crate) fn grow<S: Sink>(&mut self, tables: &Tables, writer: &mut Writer<S>) -> Result<(), Error> {
+    pub(crate) fn grow<S: Sink, O: Observer>(
+        &mut self,
+        tables: &Tables,
+        writer: &mut Writer<S, O>,
+    ) -> Result<(), Error> {
         for text in tables.strings.iter().skip(self.strings.len()) {
             self.strings.push(writer.string(text)?);
         }
