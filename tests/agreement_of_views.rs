@@ -1,6 +1,7 @@
 //! That all views say the same, and what is true.
 
-use crate::harness::{Capture, c, record};
+use crate::harness::{Capture, World, c, installed, record, skip};
+use capture::{ChunkKind, Reader};
 use serde_json::Value;
 use std::ffi::OsStr;
 
@@ -131,4 +132,39 @@ fn overflowing_products_are_told_as_they_were_asked_for() {
         "{}",
         shown.text()
     );
+}
+
+/// Check that what recordings of real programs have stored of their events is what counting these gives: a file that ends
+/// before the stored numbers has the same reports.
+#[test]
+fn stored_numbers_of_real_programs_are_those_of_their_events() {
+    let programs: [(&str, &[&str]); 8] = [
+        ("perl", &["-e", "my %seen; $seen{$_ % 97} .= $_ for 1..20000; print scalar keys %seen"]),
+        ("sqlite3", &[":memory:", "create table t(a); insert into t values (1), (2); select sum(a) from t"]),
+        ("xz", &["--stdout", "--keep", "--threads=1", "--force", "/proc/self/maps"]),
+        ("bash", &["-c", "for i in {1..200}; do x+=$i; done; (echo child $x); ls / | sort | wc -l"]),
+        ("git", &["help", "-a"]),
+        ("python3", &["-c", "import json; print(json.loads(json.dumps(list(range(1000))))[-1])"]),
+        ("awk", &["BEGIN { for (i = 0; i < 20000; i++) a[i % 100] = a[i % 100] i; print length(a[7]) }"]),
+        ("find", &["/usr/share", "-maxdepth", "2", "-name", "x*"]),
+    ];
+    for (name, arguments) in programs {
+        if installed(name).is_none() {
+            skip(name, "not installed");
+            continue;
+        }
+        let (_, whole) = record(name).args(arguments).succeed();
+        let bytes = std::fs::read(whole.file()).expect("the capture is there");
+        let reader = Reader::open(whole.file()).expect("it is a capture");
+        let results = reader.index().iter().find(|chunk| chunk.kind() == Some(ChunkKind::Results));
+        let end = results.expect("a recording has results").offset as usize;
+        let world = World::new();
+        let file = world.write("counted.memprof", &bytes[..end]);
+        let counted = Capture::new(world, file);
+        for by in ["peak", "leaked", "bytes", "allocations", "temporary"] {
+            let [stored, counted] = [&whole, &counted].map(|capture| capture.report(&["--by", by]));
+            assert_eq!(stored["rows"], counted["rows"], "{name} by {by}");
+            assert_eq!(stored["total"], counted["total"], "{name} by {by}");
+        }
+    }
 }
