@@ -17,6 +17,7 @@ set_up() {
     has_heaptrack=$(command -v heaptrack || true)
     can_sample=$("$memprof" run --help | grep -o -- '--sample' | sed 1q || true)
     statistic=${STATISTIC:-median}
+    watched=()
     bench_folder=$(mktemp -d)
     directory=$bench_folder
     trap 'rm -rf "$bench_folder"' EXIT
@@ -35,7 +36,7 @@ allowed_processors() {
 build_programs() {
     local source=$repository/tests/bench name
     local flags=(-D_GNU_SOURCE -O2 -g1 -fomit-frame-pointer -pthread)
-    for name in loop batch tree alternating all_new threads cross larson; do
+    for name in loop batch tree alternating all_new threads cross larson resident; do
         cc "${flags[@]}" -o "$name" "$source/$name.c"
     done
     cc "${flags[@]}" -DNEVER_AGAIN -o growing "$source/tree.c"
@@ -60,15 +61,17 @@ machine() {
     printf '.%s\n' "${missing:+ Not there, so not measured:$missing.}"
 }
 
-# Runs a command on the chosen processors, in the folder that it is to work in.
-pinned() { taskset -c "$cores" env -C "$directory" "$@" </dev/null; }
+# Runs a command on the chosen processors, in the folder that it is to work in; by what watches it, if there is any.
+pinned() { "${watched[@]}" taskset -c "$cores" env -C "$directory" "$@" </dev/null; }
 
-# Records a command into the file "capture".
-recorded() {
+# Records a command into the file "capture", as it is typed.
+typed() {
     local options
     read -ra options <<<"${BENCH_OPTIONS-}"
-    pinned "$memprof" run --quiet --force "${options[@]}" --output "$bench_folder/capture" -- "$@"
+    pinned "$memprof" run --force "${options[@]}" --output "$bench_folder/capture" -- "$@"
 }
+# The same without the summary at the end.
+recorded() { BENCH_OPTIONS="--quiet ${BENCH_OPTIONS-}" typed "$@"; }
 # The same without symbol names and without CPU samples, as heaptrack's --raw records.
 bare() { pinned "$memprof" run --quiet --force --no-symbolize --no-cpu --output "$bench_folder/bare" -- "$@"; }
 sampled() { pinned "$memprof" run --quiet --force --sample 512K --output "$bench_folder/sampled" -- "$@"; }
