@@ -15,6 +15,8 @@ use std::time::Duration;
 
 /// Milliseconds to wait for a lock.
 const PATIENCE: u32 = 100;
+/// Bytes of a file in memory while it is compared.
+const PIECE: usize = 64 << 10;
 
 /// An open folder of mode 0700 that belongs to the effective user.
 pub(super) struct PrivateFolder {
@@ -122,9 +124,7 @@ impl PrivateFolder {
         if !metadata.is_file() || metadata.len() != bytes.len() as u64 {
             return Ok(false);
         }
-        let mut there = Vec::with_capacity(bytes.len());
-        file.take(bytes.len() as u64).read_to_end(&mut there)?;
-        Ok(there == bytes)
+        is_same(file, bytes)
     }
 
     /// Writes a file atomically: others see the old file or the whole new one.
@@ -149,6 +149,21 @@ impl PrivateFolder {
         fchmod(&file, Mode::RUSR | Mode::XUSR)?;
         Ok(())
     }
+}
+
+/// True if these bytes are all that is left to read of a file that is as long.
+fn is_same(mut file: File, bytes: &[u8]) -> io::Result<bool> {
+    let mut piece = [0; PIECE];
+    for expected in bytes.chunks(PIECE) {
+        let there = &mut piece[..expected.len()];
+        match file.read_exact(there) {
+            Ok(()) if there == expected => {}
+            // It may be shorter by now.
+            Err(error) if error.kind() != io::ErrorKind::UnexpectedEof => return Err(error),
+            _ => return Ok(false),
+        }
+    }
+    Ok(true)
 }
 
 /// The parent must not let others rename our folder away and put theirs in its place.
