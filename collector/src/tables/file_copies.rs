@@ -2,14 +2,16 @@
 //!
 //! A file that was built a short while ago may be built once more while it is recorded, by some into the same file.
 //! Then its handle leads to the new contents, and the names of what was mapped are gone. So small files that are young
-//! are copied when they are first heard of. The files of a distribution are old, and are replaced, not rewritten.
+//! are copied when they are first heard of, into files without a name: in memory, they would be a third of what the
+//! collector takes. The files of a distribution are old, and are replaced, not rewritten.
 
 use capture::ModuleId;
 use rustc_hash::FxHashMap;
-use std::fs::File;
-use std::io::Read;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Seek};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 use symbols::ModuleFile;
@@ -27,7 +29,7 @@ pub(crate) struct FileCopies(Arc<Mutex<Kept>>);
 #[derive(Debug, Default)]
 struct Kept {
     bytes: u64,
-    by_module: FxHashMap<ModuleId, Vec<u8>>,
+    by_module: FxHashMap<ModuleId, File>,
 }
 
 impl FileCopies {
@@ -43,12 +45,10 @@ impl FileCopies {
         if !metadata.is_file() || !is_wanted || kept.by_module.contains_key(&module) {
             return;
         }
-        let mut bytes = Vec::new();
-        let Ok(contents) = File::open(format!("/proc/self/fd/{}", handle.as_raw_fd())) else { return };
-        let is_whole = contents.take(LARGEST).read_to_end(&mut bytes).is_ok();
-        if is_whole && is_as_mapped(file, handle) {
-            kept.bytes += bytes.len() as u64;
-            kept.by_module.insert(module, bytes);
+        let Ok(copy) = copy(handle) else { return };
+        if is_as_mapped(file, handle) {
+            kept.bytes += length;
+            kept.by_module.insert(module, copy);
         }
     }
 
@@ -57,8 +57,36 @@ impl FileCopies {
         if is_as_mapped(file, handle) {
             return None;
         }
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).by_module.get(&module).cloned()
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut copy = kept.by_module.get(&module)?;
+        let mut bytes = Vec::new();
+        copy.rewind().ok()?;
+        copy.read_to_end(&mut bytes).ok()?;
+        Some(bytes)
     }
+}
+
+/// A file without a name that holds what the file of a handle does. The kernel copies, and some file systems share the
+/// blocks.
+fn copy(handle: &File) -> io::Result<File> {
+    let original = File::open(format!("/proc/self/fd/{}", handle.as_raw_fd()))?;
+    let mut copy = unnamed(&std::env::temp_dir())?;
+    io::copy(&mut original.take(LARGEST), &mut copy)?;
+    Ok(copy)
+}
+
+/// An empty file that goes when it is closed.
+fn unnamed(folder: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).mode(0o600);
+    let unnamed = options.clone().custom_flags(libc::O_TMPFILE).open(folder);
+    // Not every file system has files without names.
+    unnamed.or_else(|_| {
+        let path = folder.join(format!(".sysprof-memprof-copy.{}", std::process::id()));
+        let file = options.create_new(true).open(&path)?;
+        std::fs::remove_file(path)?;
+        Ok(file)
+    })
 }
 
 /// Whether nobody has written to a file since it was mapped.
