@@ -73,6 +73,12 @@ pub(crate) enum Level {
     Small = 5,
 }
 
+/// log₂ of the bytes in which the compressor looks for repetitions, and of the places that it remembers. By itself it
+/// would take 2 MiB and 2²⁰ places for chunks as long as these, a fifth of a recording's memory, to save less than a
+/// thousandth.
+const WINDOW: u32 = 18;
+const PLACES: u32 = 17;
+
 /// Parts of a payload are compressed separately if they have this many bytes; shorter ones are joined with the next.
 const LEAST_PART: usize = 1024;
 
@@ -108,7 +114,10 @@ pub(crate) struct Packer {
 impl Packer {
     pub(crate) fn new() -> Result<Self, Error> {
         let level = Level::default();
-        let compressor = Encoder::new(level as i32).map_err(Error::io("start the compressor"))?;
+        let mut compressor = Encoder::new(level as i32).map_err(Error::io("start the compressor"))?;
+        for limit in [CParameter::WindowLog(WINDOW), CParameter::HashLog(PLACES)] {
+            compressor.set_parameter(limit).map_err(Error::io("limit the compressor"))?;
+        }
         Ok(Packer { compressor, bytes: Vec::new(), level })
     }
 
