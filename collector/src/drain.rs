@@ -41,8 +41,9 @@ use std::time::{Duration, Instant};
 use waiter::Waiter;
 use watermark::Watermark;
 
-/// Most words copied from one ring in one round: half of a ring of the default size.
-const TURN: usize = 1 << 16;
+/// Most words copied from one ring in one round: an eighth of a ring of the default size. Some such turns of each ring
+/// are held in memory.
+const TURN: usize = 1 << 14;
 
 /// What the drain thread and its session share.
 #[derive(Debug, Default)]

@@ -26,7 +26,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// Bytes of one batch: enough that handing it over costs nothing, few enough to stay in the processor's caches.
-const FULL: usize = 1 << 20;
+const FULL: usize = 256 << 10;
 
 /// Identifies a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

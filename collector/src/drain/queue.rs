@@ -11,10 +11,10 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Bytes that may wait: a second's work of the writer, about.
-const FULL: usize = 32 << 20;
+/// Bytes that may wait: as many as come while the writer compresses a chunk, or is kept from its processor.
+const FULL: usize = 8 << 20;
 /// Bytes waiting from which on the writer hurries.
-const BEHIND: usize = FULL / 4;
+const BEHIND: usize = FULL / 2;
 /// Empty batches that are kept for use again.
 const SPARES: usize = 8;
 
