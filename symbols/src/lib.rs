@@ -31,7 +31,7 @@
 //! | `symbolizer` | opens a module |
 //! | `resolver` | joins symbol tables and debug information of a binary and its debug files |
 //! | `table` | which symbol covers an address |
-//! | `lines` `split` `dwarf` `selection` `survey` `inflated` | lines and inlined functions from debug information: also split, only the units needed, checked once, inflated once |
+//! | `lines` `split` `dwarf` `selection` `pruning` `survey` `inflated` | lines and inlined functions from debug information: also split, only the units needed, of these only what is needed, checked once, inflated once |
 //! | `shift` | from addresses of one file of a pair to the other's |
 //! | `function_start` `main_function` `returned_text` | what instructions tell where symbols are missing |
 //! | `debug_files` `debuginfod` `xz` | what was stripped from a binary: on this machine, from servers, in the binary |
@@ -69,6 +69,7 @@ mod function_start;
 mod lines;
 mod main_function;
 mod options;
+mod pruning;
 mod resolver;
 mod selection;
 mod shift;

@@ -6,11 +6,11 @@ use crate::dwarf::{Slice, is_needed};
 use crate::elf::Elf;
 use crate::image::Image;
 use crate::inflated::Inflated;
-use crate::selection;
+use crate::selection::{self, Selection};
 use crate::split::Split;
 use crate::survey::{self, Survey};
 use addr2line::{LookupContinuation, LookupResult};
-use gimli::{DebugAranges, DebugInfo, EndianSlice, SectionId};
+use gimli::{DebugAbbrev, DebugAranges, DebugInfo, EndianSlice, SectionId};
 use std::convert::Infallible;
 use std::sync::Arc;
 
@@ -62,8 +62,12 @@ impl<'a> Lines<'a> {
         arena: &'a Arena,
     ) -> Option<Lines<'a>> {
         let mut dwarf = sections(elf, inflated, arena);
-        let selected = arena.keep(Image::Owned(selection::of(&dwarf, addresses)?));
-        dwarf.debug_info = DebugInfo::from(EndianSlice::new(selected, elf.endian()));
+        let Selection { info, abbreviations } = selection::of(&dwarf, addresses)?;
+        let kept = |bytes| EndianSlice::new(arena.keep(Image::Owned(bytes)), elf.endian());
+        dwarf.debug_info = DebugInfo::from(kept(info));
+        if let Some(abbreviations) = abbreviations {
+            dwarf.debug_abbrev = DebugAbbrev::from(kept(abbreviations));
+        }
         dwarf.debug_aranges = DebugAranges::from(EndianSlice::new(&[], elf.endian()));
         let survey = survey::selected(&mut dwarf, elf.code_start())?;
         Lines::new(dwarf, survey, elf, home, arena)

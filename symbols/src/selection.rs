@@ -11,26 +11,45 @@
 //! ```
 //!
 //! gcc writes `.debug_aranges`, other compilers do not; where an address is in no unit of it, there is no selection.
+//! Within the copies, what the addresses do not need is hidden ([`Pruner`]).
 
 use crate::dwarf::Slice;
+use crate::pruning::Pruner;
 use gimli::{DebugAranges, DebugInfo, EndianSlice, Reader, Section};
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 /// Most addresses that units are selected for; more of them need most of the file.
 const MOST_ADDRESSES: usize = 1 << 12;
 
-/// The units of these sorted addresses, one after the other; none unless each address is in one.
-pub(crate) fn of(dwarf: &gimli::Dwarf<Slice<'_>>, addresses: &[u64]) -> Option<Vec<u8>> {
+/// Sections with nothing but what some addresses need.
+pub(crate) struct Selection {
+    /// The units, one after the other.
+    pub(crate) info: Vec<u8>,
+    /// Their tables of abbreviations, where they do not use those of the file.
+    pub(crate) abbreviations: Option<Vec<u8>>,
+}
+
+/// The units of these sorted addresses; none unless each address is in one.
+pub(crate) fn of(dwarf: &gimli::Dwarf<Slice<'_>>, addresses: &[u64]) -> Option<Selection> {
     if addresses.len() > MOST_ADDRESSES {
         return None;
     }
-    let offsets = units(&dwarf.debug_aranges, addresses)?;
-    gather(&dwarf.debug_info, &offsets)
+    let units = units(&dwarf.debug_aranges, addresses)?;
+    let mut info = gather(&dwarf.debug_info, &units)?;
+    let abbreviations = prune(dwarf, &units, &mut info);
+    if abbreviations.is_none() {
+        // Some unit is unlike what compilers write: those who read it see all of it.
+        info = gather(&dwarf.debug_info, &units)?;
+    }
+    Some(Selection { info, abbreviations })
 }
 
-/// Where the units begin.
-fn units(aranges: &DebugAranges<Slice<'_>>, addresses: &[u64]) -> Option<BTreeSet<usize>> {
-    let (mut offsets, mut is_in_unit) = (BTreeSet::new(), vec![false; addresses.len()]);
+/// The addresses in each unit, by where it begins.
+type Units = BTreeMap<usize, Vec<u64>>;
+
+/// The units that have the addresses.
+fn units(aranges: &DebugAranges<Slice<'_>>, addresses: &[u64]) -> Option<Units> {
+    let (mut units, mut is_in_unit) = (Units::new(), vec![false; addresses.len()]);
     let mut headers = aranges.headers();
     while let Some(header) = headers.next().ok()? {
         let mut entries = header.entries();
@@ -39,32 +58,51 @@ fn units(aranges: &DebugAranges<Slice<'_>>, addresses: &[u64]) -> Option<BTreeSe
             let Ok(entry) = entry else { break };
             let range = entry.range();
             let first = addresses.partition_point(|&address| address < range.begin);
-            for (_, is_in_unit) in addresses
+            for (address, is_in_unit) in addresses
                 .iter()
                 .zip(&mut is_in_unit)
                 .skip(first)
                 .take_while(|(address, _)| **address < range.end)
             {
                 *is_in_unit = true;
-                offsets.insert(header.debug_info_offset().0);
+                units.entry(header.debug_info_offset().0).or_default().push(*address);
             }
         }
     }
-    is_in_unit.iter().all(|&is| is).then_some(offsets)
+    for addresses in units.values_mut() {
+        addresses.sort_unstable();
+        addresses.dedup();
+    }
+    is_in_unit.iter().all(|&is| is).then_some(units)
 }
 
 /// Copies of the units at these offsets. None where units overlap, so that the copy is never longer than the section.
-fn gather(info: &DebugInfo<Slice<'_>>, offsets: &BTreeSet<usize>) -> Option<Vec<u8>> {
-    let (section, endian) = (info.reader().slice(), info.reader().endian());
+fn gather(info: &DebugInfo<Slice<'_>>, units: &Units) -> Option<Vec<u8>> {
     let (mut gathered, mut end) = (Vec::new(), 0);
-    for &offset in offsets {
-        let rest = section.get(offset..).filter(|_| offset >= end)?;
-        let mut units = DebugInfo::from(EndianSlice::new(rest, endian)).units();
-        let unit = rest.get(..units.next().ok()??.length_including_self())?;
+    for &offset in units.keys() {
+        let unit = unit(info, offset).filter(|_| offset >= end)?;
         gathered.extend_from_slice(unit);
         end = offset + unit.len();
     }
     Some(gathered)
+}
+
+/// The bytes of a unit.
+fn unit<'a>(info: &DebugInfo<Slice<'a>>, offset: usize) -> Option<&'a [u8]> {
+    let rest = info.reader().slice().get(offset..)?;
+    let mut units = DebugInfo::from(EndianSlice::new(rest, info.reader().endian())).units();
+    rest.get(..units.next().ok()??.length_including_self())
+}
+
+/// Prunes the gathered copies, and returns their tables.
+fn prune(dwarf: &gimli::Dwarf<Slice<'_>>, units: &Units, mut gathered: &mut [u8]) -> Option<Vec<u8>> {
+    let mut pruner = Pruner::new(dwarf);
+    for (&offset, addresses) in units {
+        let (copy, rest) = gathered.split_at_mut_checked(unit(&dwarf.debug_info, offset)?.len())?;
+        pruner.prune(offset, addresses, copy)?;
+        gathered = rest;
+    }
+    Some(pruner.abbreviations)
 }
 
 #[cfg(test)]
@@ -125,7 +163,8 @@ mod tests {
         ] {
             let expected =
                 expected.map(|chosen| chosen.iter().flat_map(|&unit: &usize| units[unit].clone()).collect());
-            assert_eq!(of(&dwarf, addresses), expected, "{addresses:x?}");
+            let selected = of(&dwarf, addresses).map(|selection| selection.info);
+            assert_eq!(selected, expected, "{addresses:x?}");
         }
     }
 
@@ -137,10 +176,12 @@ mod tests {
         let claims = |starts: &[u32]| -> Vec<u8> {
             starts.iter().flat_map(|&start| aranges(start, &[(0x100, 0x10)])).collect()
         };
-        assert_eq!(of(&dwarf(&claims(&[0]), &info), &[0x100]), Some(info.clone()));
+        let of =
+            |claims: &[u8], info: &[u8]| of(&dwarf(claims, info), &[0x100]).map(|selection| selection.info);
+        assert_eq!(of(&claims(&[0]), &info), Some(info.clone()));
         for starts in [&[0, 20][..], &[4000], &[0, u32::MAX]] {
-            assert_eq!(of(&dwarf(&claims(starts), &info), &[0x100]), None, "{starts:?}");
+            assert_eq!(of(&claims(starts), &info), None, "{starts:?}");
         }
-        assert_eq!(of(&dwarf(&claims(&[0]), &info[..100]), &[0x100]), None);
+        assert_eq!(of(&claims(&[0]), &info[..100]), None);
     }
 }

@@ -101,14 +101,14 @@ pub(crate) fn split(dwarf: &mut gimli::Dwarf<Slice<'_>>) -> Option<Survey> {
 }
 
 /// What may still be read, in units of whatever is counted. Nothing is left once it is overdrawn.
-struct Allowance(u64);
+pub(crate) struct Allowance(u64);
 
 impl Allowance {
-    fn for_section(length: usize) -> Self {
+    pub(crate) fn for_section(length: usize) -> Self {
         Allowance((length as u64).saturating_mul(MOST_SHARING).saturating_add(ALWAYS_ALLOWED))
     }
 
-    fn take(&mut self, amount: usize) -> Option<()> {
+    pub(crate) fn take(&mut self, amount: usize) -> Option<()> {
         self.0 = self.0.checked_sub(amount as u64)?;
         Some(())
     }
