@@ -3,7 +3,7 @@
 use super::batch::{Batch, KernelFrame};
 use perf_event_open_sys::bindings as sys;
 use rustc_hash::FxHashMap;
-use symbols::{Cache, KernelSymbols, Reason};
+use symbols::{Cache, KernelFunction, KernelSymbols, Reason};
 
 /// Addresses from here on are markers between the parts of a stack.
 const FIRST_MARK: u64 = sys::PERF_CONTEXT_MAX;
@@ -18,10 +18,8 @@ pub(super) struct Kernel {
     symbols: Option<KernelSymbols>,
     /// Where the symbols may be kept.
     cache: Option<Cache>,
-    /// The symbols were read from the kernel because the cache did not have them.
+    /// The symbols were read from the kernel because the cache did not have them, or those of other modules.
     is_unkept: bool,
-    /// Where loadable modules begin.
-    bases: FxHashMap<String, u64>,
     /// Code has come or gone since the symbols were read.
     is_stale: bool,
     frames: FxHashMap<(u64, bool), u32>,
@@ -88,35 +86,18 @@ impl Kernel {
         }
         let symbols = self.symbols.get_or_insert_default();
         let (module, base, name) = match symbols.find(lookup) {
-            Ok(function) if function.module.is_empty() => {
-                (KERNEL.to_owned(), symbols.start(), Ok(function.name.to_owned()))
-            }
-            Ok(function) => {
-                let base = self.bases.get(function.module).copied().unwrap_or(0);
-                (format!("[{}]", function.module), base, Ok(function.name.to_owned()))
-            }
+            Ok(KernelFunction { name, module: "", base }) => (KERNEL.to_owned(), base, Ok(name.to_owned())),
+            Ok(KernelFunction { name, module, base }) => (format!("[{module}]"), base, Ok(name.to_owned())),
             Err(reason) => (KERNEL.to_owned(), symbols.start(), Err(reason)),
         };
         KernelFrame { module, address: address.wrapping_sub(base), exact, name }
     }
 
     fn read(&mut self) {
-        self.is_unkept |= self.symbols.is_none();
+        self.is_unkept |= self.symbols.as_ref().is_none_or(KernelSymbols::is_outdated);
         self.symbols = Some(KernelSymbols::of_this_kernel());
-        self.bases = bases(&std::fs::read_to_string("/proc/modules").unwrap_or_default());
         self.is_stale = false;
     }
-}
-
-/// Where modules begin: the first and the last word of lines such as `nf_tables 311296 0 - Live 0xffffffffc0201000`.
-fn bases(text: &str) -> FxHashMap<String, u64> {
-    let base = |line: &str| {
-        let mut words = line.split_ascii_whitespace();
-        let name = words.next()?;
-        let address = words.find_map(|word| word.strip_prefix("0x"))?;
-        Some((name.to_owned(), u64::from_str_radix(address, 16).ok()?))
-    };
-    text.lines().filter_map(base).collect()
 }
 
 impl KernelFrame {
@@ -133,11 +114,8 @@ mod tests {
     fn kernel() -> Kernel {
         let table =
             "ffffffff81000000 T _stext\nffffffff81000100 t inner\nffffffffc0200010 t hook [a_module]\n";
-        Kernel {
-            symbols: Some(KernelSymbols::parse(table.as_bytes())),
-            bases: bases("a_module 4096 0 - Live 0xffffffffc0200000\n"),
-            ..Kernel::default()
-        }
+        let modules = "a_module 4096 0 - Live 0xffffffffc0200000\n";
+        Kernel { symbols: Some(KernelSymbols::parse(table.as_bytes(), modules)), ..Kernel::default() }
     }
 
     fn chain(words: &[u64]) -> Vec<u8> {
@@ -183,7 +161,7 @@ mod tests {
         let (mut kernel, mut batch, mut seen) = (kernel(), Batch::default(), Vec::new());
         let words = [sys::PERF_CONTEXT_KERNEL, 0xffff_ffff_c020_0018];
         kernel.frames(&chain(&words), &mut batch, |frame| seen.push(frame));
-        kernel.symbols = Some(KernelSymbols::parse(b"ffffffff81000000 T _stext\n"));
+        kernel.symbols = Some(KernelSymbols::parse(b"ffffffff81000000 T _stext\n", ""));
         kernel.changed();
         kernel.frames(&chain(&words), &mut batch, |frame| seen.push(frame));
         assert_eq!(seen, [0, 0]);
