@@ -16,6 +16,7 @@
 //! sanitizers would add calls that allocate to its hooks, and wrappers such as clippy's do not build at all.
 
 use std::env;
+use std::hash::{DefaultHasher, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -37,6 +38,15 @@ fn main() {
     let library = build(workspace, &out);
     assert!(library.is_file(), "the agent was built, but not to {}", library.display());
     println!("cargo::rustc-env=SYSPROF_MEMPROF_AGENT={}", library.display());
+    println!("cargo::rustc-env=SYSPROF_MEMPROF_AGENT_HASH={}", hash(&library));
+}
+
+/// A hash of a file, as 16 hexadecimal digits.
+fn hash(file: &Path) -> String {
+    let bytes = std::fs::read(file).unwrap_or_else(|error| panic!("cannot read {}: {error}", file.display()));
+    let mut hasher = DefaultHasher::new();
+    hasher.write(&bytes);
+    format!("{:016x}", hasher.finish())
 }
 
 /// Asks cargo to rerun this script if the agent would turn out different.

@@ -4,11 +4,13 @@ use crate::installed;
 use crate::log::debug;
 use crate::message;
 use anyhow::{Error, anyhow};
-use collector::attach::agent_file::{self, AgentFile, NoPlace, Reason, Unusable};
+use collector::attach::agent_file::{self, AgentFile, Library, NoPlace, Reason, Unusable};
 use std::path::PathBuf;
 
 /// The library, built by this crate's build script.
 pub(crate) const BYTES: &[u8] = include_bytes!(env!("SYSPROF_MEMPROF_AGENT"));
+/// Its hash, made by that script, too.
+const HASH: &str = env!("SYSPROF_MEMPROF_AGENT_HASH");
 
 /// An agent that targets can load.
 #[derive(Debug)]
@@ -26,8 +28,9 @@ pub(crate) fn provide() -> Result<Available, Error> {
         debug!("agent: {} is installed", path.display());
         return Ok(Available { path, installed: true });
     }
+    let library = Library { bytes: BYTES, hash: HASH };
     let AgentFile { path, passed_over } =
-        AgentFile::provide(BYTES, &agent_file::candidates()).map_err(no_place)?;
+        AgentFile::provide(library, &agent_file::candidates()).map_err(no_place)?;
     for unusable in passed_over {
         let text = format!("{} cannot hold the agent: {}", unusable.folder.display(), unusable.reason);
         match unusable.reason {

@@ -12,7 +12,7 @@ use crate::log::debug;
 use crate::message;
 use collector::attach::agent_file::FILE_NAME;
 use std::fs::{self, DirBuilder, File, Permissions};
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -20,6 +20,9 @@ use std::path::{Path, PathBuf};
 const FOLDER: &str = "lib/sysprof-memprof";
 /// Prefixes that are always searched; the first is the default for installing.
 const USUAL: [&str; 2] = ["/usr/local", "/usr"];
+
+/// Bytes of a file that are compared at a time.
+const PIECE: usize = 64 << 10;
 
 /// The agent's path below `prefix`.
 pub(crate) fn path_in(prefix: &Path) -> PathBuf {
@@ -35,9 +38,9 @@ pub(crate) fn default_prefix() -> PathBuf {
 pub(crate) fn find(bytes: &[u8]) -> Option<PathBuf> {
     let mut prefixes: Vec<PathBuf> = own_prefix().into_iter().chain(remembered()).collect();
     prefixes.extend(USUAL.map(PathBuf::from));
-    prefixes.iter().map(|prefix| path_in(prefix)).find(|path| match fs::read(path) {
-        Ok(found) if found == bytes => true,
-        Ok(_) => {
+    prefixes.iter().map(|prefix| path_in(prefix)).find(|path| match is_exactly(path, bytes) {
+        Ok(true) => true,
+        Ok(false) => {
             let path = path.display();
             message::warning(&format!(
                 "{path} is the agent of another version and is not used. Replace it with: sysprof-memprof install-agent"
@@ -46,6 +49,23 @@ pub(crate) fn find(bytes: &[u8]) -> Option<PathBuf> {
         }
         Err(_) => false,
     })
+}
+
+/// Whether a file has these bytes. It is read piece by piece: memory for all of it takes longer than the comparison.
+fn is_exactly(path: &Path, bytes: &[u8]) -> io::Result<bool> {
+    let mut file = File::open(path)?;
+    let mut piece = vec![0; PIECE];
+    if file.metadata()?.len() != bytes.len() as u64 {
+        return Ok(false);
+    }
+    for expected in bytes.chunks(PIECE) {
+        let found = &mut piece[..expected.len()];
+        file.read_exact(found)?;
+        if found != expected {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Installs `bytes` below `prefix` atomically, for all users; returns the path.

@@ -14,8 +14,9 @@
 //!
 //! Nobody else may be able to replace a library that is loaded into every process of a user. So the folder must be a
 //! real folder (no link), belong to us, and be closed to others (0700); its parent must belong to us or root, and be
-//! sticky if others may write to it. An existing file is used only if it has exactly our bytes. Copies of other
-//! versions are removed when they were not used for a day.
+//! sticky if others may write to it. A file gets the name of its content once all of that is on the disk, and nobody may
+//! write to it (0500): so an existing one is used without comparing its megabytes, which would take a short recording
+//! half its time. Copies of other versions are removed when they were not used for a day.
 
 #[expect(unsafe_code, reason = "mapping a file as code is the only proof that it can be mapped as code")]
 mod executable;
@@ -25,7 +26,6 @@ mod sweep;
 use crate::base::error::{LARGER_FILES, MORE_FILES, is_too_many_files};
 use std::ffi::OsString;
 use std::fmt;
-use std::hash::{DefaultHasher, Hasher};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -123,16 +123,26 @@ impl fmt::Display for NoPlace {
 
 impl std::error::Error for NoPlace {}
 
+/// The library that is to be provided.
+#[derive(Clone, Copy, Debug)]
+pub struct Library<'a> {
+    /// Its content.
+    pub bytes: &'a [u8],
+    /// A hash of its content, as 16 hexadecimal digits, to keep versions apart. Whoever builds the library makes it: to
+    /// hash some megabytes takes milliseconds.
+    pub hash: &'a str,
+}
+
 impl AgentFile {
-    /// Makes sure that `bytes` exist as a loadable library in the first usable folder of `candidates`.
+    /// Makes sure that the library exists, loadable, in the first usable folder of `candidates`.
     ///
     /// # Errors
     /// When no candidate can be used.
-    pub fn provide(bytes: &[u8], candidates: &[PathBuf]) -> Result<AgentFile, NoPlace> {
-        let name = private_name(bytes);
+    pub fn provide(library: Library<'_>, candidates: &[PathBuf]) -> Result<AgentFile, NoPlace> {
+        let name = private_name(library.hash);
         let mut passed_over = Vec::new();
         for candidate in candidates {
-            match place(bytes, &name, candidate) {
+            match place(library.bytes, &name, candidate) {
                 Ok(()) => return Ok(AgentFile { path: candidate.join(name), passed_over }),
                 Err(reason) => passed_over.push(Unusable { folder: candidate.clone(), reason }),
             }
@@ -193,12 +203,9 @@ fn candidates_in(variable: impl Fn(&str) -> Option<OsString>, uid: u32) -> Vec<P
     found
 }
 
-/// A file name that depends on the bytes, to keep versions apart. Protection from a forged file comes from comparing
-/// the bytes, not from the hash.
-fn private_name(bytes: &[u8]) -> String {
-    let mut hasher = DefaultHasher::new();
-    hasher.write(bytes);
-    FILE_NAME.replace(".so", &format!(".{:016x}.so", hasher.finish()))
+/// The name of a library with this hash, which keeps versions apart. Protection from a forged file comes from the folder.
+fn private_name(hash: &str) -> String {
+    FILE_NAME.replace(".so", &format!(".{hash}.so"))
 }
 
 /// True for names made by [`private_name`].
@@ -216,13 +223,20 @@ fn place(bytes: &[u8], name: &str, candidate: &Path) -> Result<(), Reason> {
     let folder = PrivateFolder::open(candidate)?;
     folder.check_exec()?;
     let lock = folder.lock_to_use();
-    if !folder.holds(name, bytes)? {
+    let used = folder.last_use(name, bytes.len())?;
+    if used.is_none() {
         folder.write(name, bytes)?;
     }
-    folder.mark_used(name)?;
+    let now = SystemTime::now();
+    let is_noted = used.is_some_and(|used| now.duration_since(used).is_ok_and(|since| since < sweep::NOTED));
+    if !is_noted {
+        folder.mark_used(name)?;
+    }
     drop(lock);
     executable::check(&folder.open_file(name)?)?;
-    sweep::sweep(&folder, name, SystemTime::now());
+    if !is_noted {
+        sweep::sweep(&folder, name, now);
+    }
     Ok(())
 }
 

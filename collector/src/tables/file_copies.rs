@@ -3,7 +3,8 @@
 //! A file that was built a short while ago may be built once more while it is recorded, by some into the same file.
 //! Then its handle leads to the new contents, and the names of what was mapped are gone. So small files that are young
 //! are copied when they are first heard of, into files without a name: in memory, they would be a third of what the
-//! collector takes. The files of a distribution are old, and are replaced, not rewritten.
+//! collector takes. The files of a distribution are old, and are replaced, not rewritten; so are those that nobody may
+//! write to, such as the agent's.
 
 use capture::ModuleId;
 use rustc_hash::FxHashMap;
@@ -41,7 +42,8 @@ impl FileCopies {
         let is_young = age.saturating_sub(last.unsigned_abs()) < YOUNG.as_secs();
         let length = metadata.len();
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_wanted = is_young && length <= LARGEST && kept.bytes + length <= MOST;
+        let is_writable = metadata.mode() & 0o222 != 0;
+        let is_wanted = is_young && is_writable && length <= LARGEST && kept.bytes + length <= MOST;
         if !metadata.is_file() || !is_wanted || kept.by_module.contains_key(&module) {
             return;
         }
@@ -105,9 +107,10 @@ mod tests {
     use super::*;
     use crate::proc::handles::hold;
     use std::fs;
+    use std::os::unix::fs::PermissionsExt;
 
     /// Check that a young file is known after something else was written into it, that one which was removed is left
-    /// to its handle, and that old and large files are not copied.
+    /// to its handle, and that large files and those that nobody may write to are not copied.
     #[test]
     fn files_that_are_rewritten_are_known() {
         let folder = tempfile::tempdir().unwrap();
@@ -124,6 +127,18 @@ mod tests {
         let rewritten = keep(0, "rewritten", b"before");
         let removed = keep(1, "removed", b"before");
         let large = keep(2, "large", &vec![0; LARGEST as usize + 1]);
+        let closed = folder.path().join("closed");
+        fs::write(&closed, b"before").unwrap();
+        fs::set_permissions(&closed, fs::Permissions::from_mode(0o500)).unwrap();
+        copies.keep(
+            ModuleId::from_index(4),
+            &ModuleFile {
+                modified_ns: modified_ns(&fs::metadata(&closed).unwrap()),
+                ..ModuleFile::at(&closed)
+            },
+            &hold(&closed).unwrap(),
+        );
+        assert!(!copies.0.lock().unwrap().by_module.contains_key(&ModuleId::from_index(4)));
         let (other, stale, handle) = keep(3, "stale", b"before");
         let before =
             |(module, file, handle): &(ModuleId, ModuleFile, Arc<File>)| copies.before(*module, file, handle);

@@ -8,15 +8,16 @@ use rustix::fs::{
 use rustix::io::Errno;
 use rustix::process::geteuid;
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 /// Milliseconds to wait for a lock.
 const PATIENCE: u32 = 100;
-/// Bytes of a file in memory while it is compared.
-const PIECE: usize = 64 << 10;
+/// The mode of a library: nobody writes to it.
+const MODE: Mode = Mode::RUSR.union(Mode::XUSR);
 
 /// An open folder of mode 0700 that belongs to the effective user.
 pub(super) struct PrivateFolder {
@@ -110,21 +111,22 @@ impl PrivateFolder {
         Some(FolderLock { _opened: opened })
     }
 
-    /// True when `name` is a complete copy of `bytes`, neither cut short by a crash nor changed.
-    pub(super) fn holds(&self, name: &str, bytes: &[u8]) -> io::Result<bool> {
+    /// When `name` was last marked as used, if it is a file that [`PrivateFolder::write`] has made, of so many bytes.
+    pub(super) fn last_use(&self, name: &str, length: usize) -> io::Result<Option<SystemTime>> {
         let file = match self.open_file(name) {
             Ok(file) => file,
             // A link in our own folder is replaced like any other wrong file.
             Err(error) if matches!(Errno::from_io_error(&error), Some(Errno::NOENT | Errno::LOOP)) => {
-                return Ok(false);
+                return Ok(None);
             }
             Err(error) => return Err(error),
         };
         let metadata = file.metadata()?;
-        if !metadata.is_file() || metadata.len() != bytes.len() as u64 {
-            return Ok(false);
-        }
-        is_same(file, bytes)
+        let is_ours = metadata.is_file()
+            && metadata.uid() == geteuid().as_raw()
+            && metadata.mode() & 0o7777 == MODE.as_raw_mode()
+            && metadata.len() == length as u64;
+        if is_ours { metadata.modified().map(Some) } else { Ok(None) }
     }
 
     /// Writes a file atomically: others see the old file or the whole new one.
@@ -146,24 +148,10 @@ impl PrivateFolder {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mut file = File::from(openat(&self.folder, name, flags, Mode::RUSR | Mode::WUSR)?);
         file.write_all(bytes)?;
-        fchmod(&file, Mode::RUSR | Mode::XUSR)?;
-        Ok(())
+        fchmod(&file, MODE)?;
+        // Nobody compares the bytes again once they have their name.
+        file.sync_all()
     }
-}
-
-/// True if these bytes are all that is left to read of a file that is as long.
-fn is_same(mut file: File, bytes: &[u8]) -> io::Result<bool> {
-    let mut piece = [0; PIECE];
-    for expected in bytes.chunks(PIECE) {
-        let there = &mut piece[..expected.len()];
-        match file.read_exact(there) {
-            Ok(()) if there == expected => {}
-            // It may be shorter by now.
-            Err(error) if error.kind() != io::ErrorKind::UnexpectedEof => return Err(error),
-            _ => return Ok(false),
-        }
-    }
-    Ok(true)
 }
 
 /// The parent must not let others rename our folder away and put theirs in its place.

@@ -3,7 +3,8 @@
 //! Each version of the tool leaves its own copy. Programs started with it may need it as long as they run, because
 //! the programs they start load it again. So a copy is removed once it has not been handed out for a day and no
 //! process maps it. Handing a copy out marks it as used, under a shared lock on the folder; sweeping takes the lock
-//! exclusively, so no copy is removed while it is handed out.
+//! exclusively, so no copy is removed while it is handed out. Within an hour a mark is not renewed: a file that changes
+//! with each use has no names in the cache of symbols.
 
 use super::folder::PrivateFolder;
 use super::is_private_name;
@@ -12,6 +13,8 @@ use std::time::{Duration, SystemTime};
 
 /// How long a copy stays after it was last handed out.
 const UNUSED: Duration = Duration::from_secs(24 * 60 * 60);
+/// How long it counts as just marked.
+pub(super) const NOTED: Duration = Duration::from_secs(60 * 60);
 
 /// Removes unused copies, except the file called `name`. Gives up silently when the folder is busy or anything fails:
 /// the next call tries again.

@@ -4,8 +4,18 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
 const BYTES: &[u8] = b"not quite a library";
 
+/// A library with these bytes, whose hash is their sum.
+fn provide(bytes: &[u8], candidates: &[PathBuf]) -> Result<AgentFile, NoPlace> {
+    let hash = hash(bytes);
+    AgentFile::provide(Library { bytes, hash: &hash }, candidates)
+}
+
+fn hash(bytes: &[u8]) -> String {
+    format!("{:016x}", bytes.iter().map(|byte| u64::from(*byte)).sum::<u64>())
+}
+
 fn provide_in(folder: &Path) -> Result<AgentFile, NoPlace> {
-    AgentFile::provide(BYTES, &[folder.to_path_buf()])
+    provide(BYTES, &[folder.to_path_buf()])
 }
 
 fn chmod(path: &Path, mode: u32) {
@@ -39,11 +49,12 @@ fn agent_is_named_after_its_content() {
     let inode = fs::metadata(&first).unwrap().ino();
     let second = provide_in(&folder).unwrap().path;
     assert_eq!((&second, fs::metadata(&second).unwrap().ino()), (&first, inode));
-    let other = AgentFile::provide(b"another library", std::slice::from_ref(&folder)).unwrap().path;
+    let other = provide(b"another library", std::slice::from_ref(&folder)).unwrap().path;
     assert_ne!(other, first);
 }
 
-/// Check that a file of that name with other content is replaced, be it cut short, changed, or a link to elsewhere.
+/// Check that a file of that name is replaced if it was not made here, be it cut short, open to changes, or a link to
+/// elsewhere.
 #[test]
 fn wrong_content_is_replaced() {
     let root = tempfile::tempdir().unwrap();
@@ -51,8 +62,12 @@ fn wrong_content_is_replaced() {
     let path = provide_in(&folder).unwrap().path;
     let elsewhere = root.path().join("elsewhere");
     fs::write(&elsewhere, "other").unwrap();
-    let damage: [&dyn Fn(); 3] = [
+    let damage: [&dyn Fn(); 4] = [
         &|| fs::write(&path, &BYTES[..3]).unwrap(),
+        &|| {
+            fs::write(&path, &BYTES[..3]).unwrap();
+            chmod(&path, 0o500);
+        },
         &|| fs::write(&path, BYTES.to_ascii_uppercase()).unwrap(),
         &|| symlink(&elsewhere, &path).unwrap(),
     ];
@@ -96,10 +111,10 @@ fn next_candidate_is_taken_and_the_first_named() {
     let root = tempfile::tempdir().unwrap();
     let absent = root.path().join("no/run");
     let good = root.path().join("run");
-    let agent = AgentFile::provide(BYTES, &[absent.clone(), good.clone()]).unwrap();
+    let agent = provide(BYTES, &[absent.clone(), good.clone()]).unwrap();
     assert!(agent.path.starts_with(&good));
     assert_eq!(agent.passed_over, [Unusable { folder: absent.clone(), reason: Reason::Absent }]);
-    let text = AgentFile::provide(BYTES, &[absent]).unwrap_err().to_string();
+    let text = provide(BYTES, &[absent]).unwrap_err().to_string();
     assert!(text.contains("no/run: no such folder") && text.contains("SYSPROF_MEMPROF_DIR"), "{text}");
 }
 
@@ -119,7 +134,7 @@ fn private_copies_are_removed() {
     let root = tempfile::tempdir().unwrap();
     let folder = root.path().join("run");
     let one = provide_in(&folder).unwrap().path;
-    let two = AgentFile::provide(b"another library", std::slice::from_ref(&folder)).unwrap().path;
+    let two = provide(b"another library", std::slice::from_ref(&folder)).unwrap().path;
     fs::write(folder.join("socket"), "").unwrap();
     fs::write(folder.join("libsysprof_memprof_preload.so"), "").unwrap();
     let candidates = [root.path().join("no"), folder.clone()];
@@ -145,9 +160,9 @@ fn unused_copies_of_other_versions_go() {
         let time = SystemTime::now() - std::time::Duration::from_secs(days * 25 * 3600);
         fs::File::open(path).unwrap().set_modified(time).unwrap();
     };
-    let provide = |bytes: &[u8]| AgentFile::provide(bytes, std::slice::from_ref(&folder)).unwrap().path;
+    let provide = |bytes: &[u8]| provide(bytes, std::slice::from_ref(&folder)).unwrap().path;
     let (old, new, mapped) = (provide(b"old"), provide(b"new"), provide(b"mapped"));
-    let half_written = folder.join(format!(".{}.77", private_name(b"half")));
+    let half_written = folder.join(format!(".{}.77", private_name(&hash(b"half"))));
     let other = folder.join("socket");
     fs::write(&half_written, "ha").unwrap();
     fs::write(&other, "").unwrap();
@@ -166,6 +181,11 @@ fn unused_copies_of_other_versions_go() {
     provide_in(&folder).unwrap();
     provide(b"new");
     assert!(ours.exists(), "being handed out counts as use");
+    let status =
+        || fs::metadata(&ours).map(|file| (file.ctime(), file.ctime_nsec(), file.modified().ok())).unwrap();
+    let before = status();
+    provide_in(&folder).unwrap();
+    assert_eq!(status(), before, "it has just been used");
 }
 
 /// Check that nothing is swept while a copy is being handed out.
