@@ -21,7 +21,7 @@ pub(crate) const MODE: u32 = 0o600;
 /// ```text
 ///   create:      .report.html.4711.0.tmp   written
 ///   commit:      fsync, rename to report.html, fsync of the folder
-///   commit_new:  the same if report.html is free
+///   place:       rename alone, or only if report.html is free
 /// ```
 #[derive(Debug)]
 pub struct AtomicFile {
@@ -58,26 +58,35 @@ impl AtomicFile {
     ///
     /// # Errors
     /// When it cannot be synced or renamed; the target then stays as it was.
-    pub fn commit(mut self) -> Result<File, Error> {
-        let file = self.file()?;
+    pub fn commit(self) -> Result<File, Error> {
         self.file.sync_all().map_err(self.failed("write"))?;
-        fs::rename(&self.temporary, &self.target).map_err(self.failed("replace"))?;
-        self.committed = true;
-        self.sync_folder();
+        let target = self.target.clone();
+        let file = self.place()?;
+        sync_folder(&target);
         Ok(file)
     }
 
-    /// Moves the file to its target, unless there is something already, even a link.
+    /// As [`AtomicFile::commit`], for a file that goes on being written: what it has so far is not worth waiting for a
+    /// disk.
     ///
     /// # Errors
-    /// As [`AtomicFile::commit`], and when the name is taken.
-    pub fn commit_new(mut self) -> Result<File, Error> {
+    /// When it cannot be renamed; the target then stays as it was.
+    pub fn place(mut self) -> Result<File, Error> {
         let file = self.file()?;
-        self.file.sync_all().map_err(self.failed("write"))?;
+        fs::rename(&self.temporary, &self.target).map_err(self.failed("replace"))?;
+        self.committed = true;
+        Ok(file)
+    }
+
+    /// As [`AtomicFile::place`], unless there is something already, even a link.
+    ///
+    /// # Errors
+    /// As [`AtomicFile::place`], and when the name is taken.
+    pub fn place_new(mut self) -> Result<File, Error> {
+        let file = self.file()?;
         match renameat_with(CWD, &self.temporary, CWD, &self.target, RenameFlags::NOREPLACE) {
             Ok(()) => {
                 self.committed = true;
-                self.sync_folder();
                 Ok(file)
             }
             // The file system cannot do that. So the name is taken first, and if we are killed in between, an empty file
@@ -85,7 +94,7 @@ impl AtomicFile {
             Err(Errno::INVAL | Errno::NOSYS) => {
                 let target = self.target.clone();
                 create_new(&target).map_err(self.failed("create"))?;
-                self.commit().inspect_err(|_| {
+                self.place().inspect_err(|_| {
                     // Failing to remove it is not a second error.
                     let _stays = fs::remove_file(&target);
                 })
@@ -94,18 +103,17 @@ impl AtomicFile {
         }
     }
 
+    /// Returns once everything written survives a power cut.
+    pub(crate) fn sync(&self) -> io::Result<()> {
+        self.file.sync_all()
+    }
+
     /// The file, for writers that need one of their own.
     ///
     /// # Errors
     /// When this process may open no more files.
     pub fn file(&self) -> Result<File, Error> {
         self.file.try_clone().map_err(self.failed("keep open"))
-    }
-
-    /// The file is in place. Not all file systems can sync the folder against a power cut, which is no reason to report
-    /// a failed save.
-    fn sync_folder(&self) {
-        let _unsupported = File::open(folder(&self.target)).and_then(|folder| folder.sync_all());
     }
 
     fn failed(&self, action: &str) -> impl FnOnce(io::Error) -> Error + use<> {
@@ -143,6 +151,12 @@ fn temporary_name(target: &Path) -> PathBuf {
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     let name = target.file_name().unwrap_or_default().to_string_lossy();
     folder(target).join(format!(".{name}.{}.{number}.tmp", std::process::id()))
+}
+
+/// The file is in place. Not all file systems can sync the folder against a power cut, which is no reason to report a
+/// failed save.
+fn sync_folder(file: &Path) {
+    let _unsupported = File::open(folder(file)).and_then(|folder| folder.sync_all());
 }
 
 fn folder(path: &Path) -> &Path {

@@ -8,6 +8,7 @@ mod readings;
 mod tables;
 
 use std::fs::File;
+use std::time::Duration;
 
 pub use create::Create;
 
@@ -30,6 +31,10 @@ use crate::version::VERSION;
 use computed::Spacing;
 use output::Output;
 use pending::{Pending, Rows};
+
+/// A recording so short is made again sooner than a busy disk has taken it. It survives whatever happens to the process,
+/// and after some seconds a power cut, too.
+const SHORT: Duration = Duration::from_secs(5);
 
 /// Writes one capture.
 ///
@@ -189,7 +194,7 @@ impl<W: Sink, O: Observer> Writer<W, O> {
         self.output.flush()
     }
 
-    /// Writes the rest, the summary and the index, and syncs all of it to disk.
+    /// Writes the rest, the summary and the index, and syncs all of it to disk, unless it is [`SHORT`].
     ///
     /// # Errors
     /// As [`Writer::flush`].
@@ -200,7 +205,9 @@ impl<W: Sink, O: Observer> Writer<W, O> {
         self.write_index()?;
         self.output.write(&Trailer { index_offset: self.index_before }.encode())?;
         self.output.flush()?;
-        self.output.sink.sync().map_err(Error::io("write the capture to disk"))?;
+        if summary.duration_ns >= SHORT.as_nanos() as u64 || !self.output.sink.is_local() {
+            self.output.sink.sync().map_err(Error::io("write the capture to disk"))?;
+        }
         Ok(self.output.sink)
     }
 

@@ -120,7 +120,7 @@ pub fn import(import: &Import) -> Result<Imported, ImportError> {
     let writer = Writer::observed(&mut output, &metadata, Counting::new(&metadata))?;
     let imported = heaptrack::import(lines, writer, import.store_command).map_err(wrong)?;
     let create = if import.replace { Create::Replace } else { Create::New };
-    create.commit(output)?;
+    create.place(output)?;
     Ok(imported)
 }
 

@@ -13,7 +13,7 @@ use crate::model::Metadata;
 pub enum Create {
     /// Fail, and touch nothing.
     New,
-    /// Replace it, once the beginning of the new capture is on disk.
+    /// Replace it, once the beginning of the new capture is written.
     Replace,
 }
 
@@ -25,20 +25,20 @@ impl Writer<File> {
     pub fn create(path: impl AsRef<Path>, create: Create, metadata: &Metadata) -> Result<Self, Error> {
         let file = AtomicFile::create(path.as_ref())?;
         let writer = Writer::new(file.file()?, metadata)?;
-        create.commit(file)?;
+        create.place(file)?;
         Ok(writer)
     }
 }
 
 impl Create {
-    /// Gives a file its name.
+    /// Gives a file its name, when the beginning of the capture is in it.
     ///
     /// # Errors
-    /// As [`AtomicFile::commit_new`] and [`AtomicFile::commit`]; what had the name keeps it.
-    pub fn commit(self, file: AtomicFile) -> Result<File, Error> {
+    /// As [`AtomicFile::place_new`] and [`AtomicFile::place`]; what had the name keeps it.
+    pub fn place(self, file: AtomicFile) -> Result<File, Error> {
         match self {
-            Create::New => file.commit_new(),
-            Create::Replace => file.commit(),
+            Create::New => file.place_new(),
+            Create::Replace => file.place(),
         }
     }
 }

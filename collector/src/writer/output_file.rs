@@ -45,7 +45,7 @@ impl OutputFile {
     pub(crate) fn name(&self) -> Result<(), capture::Error> {
         let mut state = self.state();
         match std::mem::replace(&mut *state, State::None) {
-            State::Begun(file) => *state = State::Named(self.create.commit(file)?),
+            State::Begun(file) => *state = State::Named(self.create.place(file)?),
             other => *state = other,
         }
         Ok(())
