@@ -45,6 +45,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     collector::spare_address_space();
+    collector::note_time();
     stack::run(command)
 }
 

@@ -93,6 +93,7 @@ mod base;
 pub mod stages;
 
 pub use base::address_space::spare_address_space;
+pub use base::clock::note_time;
 pub use base::cpu_options::{CpuOptions, Scope};
 pub use base::error::cannot_create;
 pub use base::error::{Error, LARGER_FILES, MORE_FILES, advice_for_file, is_too_many_files};

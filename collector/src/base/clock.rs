@@ -2,14 +2,19 @@
 //!
 //! Agents read the time stamp counter where it is invariant and the same on all processors, otherwise
 //! `CLOCK_MONOTONIC_RAW`. The counter's rate is
-//! measured against `CLOCK_MONOTONIC_RAW` at the start and again every second. Each stretch between two measurements
-//! is a line that begins where the last one ended, so converted times never run backwards.
+//! measured against `CLOCK_MONOTONIC_RAW` at the start and again every second: first over the time since the process
+//! began ([`note_time`]), so that no program waits for it. Each stretch between two measurements is a line that begins
+//! where the last one ended, so converted times never run backwards.
 //!
 //! While a machine sleeps, the counter may go on and that clock stand still. Such a stretch says nothing about the
 //! rate, which is measured anew from its end; event times continue with the counter.
 
 use rustix::time::{ClockId, clock_gettime};
 use shared_ring::record::TIME_SHIFT;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+use std::sync::OnceLock;
+use std::time::Duration;
 
 /// One conversion: a line through `(ticks, ns)`.
 #[derive(Clone, Copy, Debug)]
@@ -42,6 +47,20 @@ const SAMPLES_WAIT_NS: f64 = 500e6;
 /// that.
 const APART_NS: f64 = 100e6;
 
+/// Shortest time over which the rate is measured: both clocks are read within 0.1 µs.
+const LEAST_NS: u64 = 2_000_000;
+/// Longest time for the first measurement: a service may have slept since it began, machine and all.
+const FIRST_NS: u64 = 20_000_000;
+
+/// What [`note_time`] has noted.
+static NOTED: OnceLock<Pair> = OnceLock::new();
+
+/// Notes the time on both clocks. Called when the process begins: it parses its command line and so on anyway, before a
+/// recording needs the rate.
+pub fn note_time() {
+    NOTED.get_or_init(|| pair(HAS_TSC));
+}
+
 /// One moment on two clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Pair {
@@ -68,7 +87,19 @@ pub(crate) const HAS_TSC: bool = cfg!(target_arch = "x86_64");
 fn tsc_is_invariant() -> bool {
     let read = |path| std::fs::read_to_string(path).ok();
     let sources = "/sys/devices/system/clocksource/clocksource0/available_clocksource";
-    HAS_TSC && read("/proc/cpuinfo").is_some_and(|cpus| is_invariant(&cpus, read(sources).as_deref()))
+    HAS_TSC && first_processor().is_ok_and(|flags| is_invariant(&flags, read(sources).as_deref()))
+}
+
+/// What the kernel says of the first processor, up to its flags: for each further one it may have to ask that one.
+fn first_processor() -> io::Result<String> {
+    let mut text = String::new();
+    let mut lines = BufReader::new(File::open("/proc/cpuinfo")?);
+    while lines.read_line(&mut text)? != 0 {
+        if text.lines().next_back().is_some_and(|line| line.starts_with("flags")) {
+            break;
+        }
+    }
+    Ok(text)
 }
 
 /// The same by what the kernel says about processors, and which clocks it offers to itself: it compares the counters
@@ -77,6 +108,17 @@ fn is_invariant(cpus: &str, sources: Option<&str>) -> bool {
     let has = |words: &str, wanted| words.split_whitespace().any(|word| word == wanted);
     let flags = cpus.lines().find(|line| line.starts_with("flags")).unwrap_or_default();
     has(flags, "constant_tsc") && has(flags, "nonstop_tsc") && sources.is_none_or(|names| has(names, "tsc"))
+}
+
+/// Reads both clocks at one moment, as closely together as a few attempts allow.
+fn pair(tsc: bool) -> Pair {
+    let attempt = || {
+        let before = ticks(tsc);
+        let raw_ns = raw_ns();
+        let window = ticks(tsc).saturating_sub(before);
+        Pair { ticks: before + window / 2, raw_ns, window }
+    };
+    (0..5).map(|_| attempt()).min_by_key(|pair| pair.window).unwrap_or_else(attempt)
 }
 
 fn ticks(tsc: bool) -> u64 {
@@ -90,19 +132,21 @@ fn ticks(tsc: bool) -> u64 {
 }
 
 impl Clock {
-    /// Chooses the clock and measures its rate for two milliseconds.
+    /// Chooses the clock and measures its rate, over two milliseconds at least.
     pub(crate) fn start() -> Clock {
         let tsc = tsc_is_invariant();
         let mut clock =
             Clock { tsc, origin: (0, 0), last: (0, 0), base: (0, 0), rate: 1.0, bend: 0, beginning: 0 };
-        let pair = clock.pair();
-        let origin = (pair.ticks, pair.raw_ns);
-        clock = Clock { origin, last: origin, base: (origin.0, 0), ..clock };
+        let now = clock.pair();
+        let is_recent = |noted: &Pair| tsc && now.raw_ns.saturating_sub(noted.raw_ns) < FIRST_NS;
+        let Pair { ticks, raw_ns, .. } = NOTED.get().copied().filter(is_recent).unwrap_or(now);
+        (clock.origin, clock.last) = ((ticks, raw_ns), (ticks, raw_ns));
         if tsc {
-            std::thread::sleep(std::time::Duration::from_millis(2));
+            let rest = LEAST_NS.saturating_sub(now.raw_ns.saturating_sub(raw_ns));
+            std::thread::sleep(Duration::from_nanos(rest));
             clock.measure();
-            (clock.base, clock.bend) = ((origin.0, 0), 0);
         }
+        (clock.base, clock.bend) = ((now.ticks, 0), 0);
         clock
     }
 
@@ -161,13 +205,7 @@ impl Clock {
 
     /// Reads both clocks at one moment, as closely together as a few attempts allow.
     pub(crate) fn pair(&self) -> Pair {
-        let attempt = || {
-            let before = ticks(self.tsc);
-            let raw_ns = raw_ns();
-            let window = ticks(self.tsc).saturating_sub(before);
-            Pair { ticks: before + window / 2, raw_ns, window }
-        };
-        (0..5).map(|_| attempt()).min_by_key(|pair| pair.window).unwrap_or_else(attempt)
+        pair(self.tsc)
     }
 
     /// Now, in unshifted ticks.
