@@ -290,6 +290,11 @@ impl RecordingOptions {
         })
     }
 
+    /// True if the events of a program that is started are its own: not those of the whole system.
+    pub(crate) fn samples_target(&self) -> bool {
+        !self.aggregate && !self.system && (!self.no_cpu || self.faults)
+    }
+
     /// True if processes are scanned when they exit.
     pub(crate) fn scans_at_exit(&self) -> bool {
         self.scan_at_exit

@@ -163,7 +163,8 @@ pub(crate) fn execute(arguments: Arguments) -> Outcome {
     }
     supervise::start_tracer(true);
     let launch = Launch::new(&target, &arguments.command).map_err(Failure::usage)?;
-    let prepared = launch.prepare().context("cannot make a process")?;
+    let is_sampled = arguments.recording.samples_target();
+    let prepared = launch.prepare(is_sampled).context("cannot make a process")?;
     let signals = Signals::catch(&[]).context("cannot receive signals")?;
     if let Err(error) = adopt_orphans() {
         debug!("orphans will not be found: {error}");

@@ -89,12 +89,12 @@ impl Launch {
         Ok(Launch { path, arguments })
     }
 
-    /// Creates the process that will become the target.
+    /// Creates the process that will become the target, and will be sampled or not.
     ///
     /// # Errors
     /// When the system refuses a process or a pipe.
-    pub fn prepare(self) -> io::Result<Prepared> {
-        let plan = child::Plan::new(self.path, self.arguments, environment::inherited()?);
+    pub fn prepare(self, is_sampled: bool) -> io::Result<Prepared> {
+        let plan = child::Plan::new(self.path, self.arguments, environment::inherited()?, is_sampled);
         let forked = plan.fork()?;
         Ok(Prepared {
             child: Child { pid: forked.pid },

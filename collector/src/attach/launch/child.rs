@@ -6,6 +6,7 @@
 
 use super::environment::MAX_MESSAGE;
 use super::inherited;
+use crate::base::perf_event;
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::Pid;
@@ -26,6 +27,8 @@ pub(super) struct Plan {
     envp: Vec<*const c_char>,
     inherited: usize,
     message: Vec<u8>,
+    /// The process will be sampled.
+    is_sampled: bool,
 }
 
 /// The parent's ends of the pipes.
@@ -38,7 +41,12 @@ pub(super) struct Forked {
 }
 
 impl Plan {
-    pub(super) fn new(path: CString, arguments: Vec<CString>, environment: Vec<CString>) -> Plan {
+    pub(super) fn new(
+        path: CString,
+        arguments: Vec<CString>,
+        environment: Vec<CString>,
+        is_sampled: bool,
+    ) -> Plan {
         let pointers = |strings: &[CString], spare: usize| {
             let mut pointers: Vec<_> = strings.iter().map(|text| text.as_ptr()).collect();
             pointers.resize(pointers.len() + spare + 1, std::ptr::null());
@@ -52,6 +60,7 @@ impl Plan {
             // Moving a CString does not move its bytes.
             _strings: arguments.into_iter().chain(environment).collect(),
             message: vec![0; MAX_MESSAGE],
+            is_sampled,
         }
     }
 
@@ -77,6 +86,9 @@ impl Plan {
     }
 
     fn become_target(&mut self, go: &OwnedFd, failed: &OwnedFd) -> ! {
+        if self.is_sampled {
+            perf_event::await_first();
+        }
         if let Some(length) = read_message(go, &mut self.message) {
             self.add_variables(length);
             inherited::restore();

@@ -24,7 +24,7 @@ fn output(script: &str, run: impl FnOnce(&str)) -> String {
 }
 
 fn run_by_us(script: &str) {
-    let child = shell(script).prepare().unwrap().go(&environment()).unwrap();
+    let child = shell(script).prepare(true).unwrap().go(&environment()).unwrap();
     assert!(child.wait().unwrap().success());
 }
 
@@ -38,7 +38,7 @@ fn run_by_std(script: &str) {
 fn pid_is_known_before_the_target_runs() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("pid");
-    let prepared = shell(&format!("echo $$ > '{}'", file.display())).prepare().unwrap();
+    let prepared = shell(&format!("echo $$ > '{}'", file.display())).prepare(false).unwrap();
     let pid = prepared.pid();
     assert!(!file.exists());
     let child = prepared.go(&environment()).unwrap();
@@ -49,7 +49,8 @@ fn pid_is_known_before_the_target_runs() {
 /// Check that the exit status is the target's own.
 #[test]
 fn status_is_the_targets() {
-    let run = |script: &str| shell(script).prepare().unwrap().go(&environment()).unwrap().wait().unwrap();
+    let run =
+        |script: &str| shell(script).prepare(false).unwrap().go(&environment()).unwrap().wait().unwrap();
     assert_eq!(run("exit 7").code(), Some(7));
     assert_eq!(run("kill -9 $$").signal(), Some(9));
 }
@@ -110,7 +111,7 @@ fn arguments_are_passed_as_they_are() {
     let mut command = vec![OsString::from("sh"), "-c".into(), script.into()];
     command.extend(["name".into(), "a b".into(), "".into(), odd]);
     let launch = Launch::new(&inspect(Path::new("sh")).unwrap(), &command).unwrap();
-    assert!(launch.prepare().unwrap().go(&environment()).unwrap().wait().unwrap().success());
+    assert!(launch.prepare(false).unwrap().go(&environment()).unwrap().wait().unwrap().success());
     assert_eq!(fs::read(&file).unwrap(), b"name|a b||\xff*|");
     let nul = [OsString::from("sh"), "a\0b".into()];
     assert!(Launch::new(&inspect(Path::new("sh")).unwrap(), &nul).is_err());
@@ -126,7 +127,7 @@ fn texts_are_run_by_the_shell() {
     fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
     let command = [script.clone().into_os_string(), "one".into()];
     let launch = Launch::new(&inspect(&script).unwrap(), &command).unwrap();
-    assert!(launch.prepare().unwrap().go(&environment()).unwrap().wait().unwrap().success());
+    assert!(launch.prepare(false).unwrap().go(&environment()).unwrap().wait().unwrap().success());
     assert_eq!(fs::read_to_string(&output).unwrap(), format!("{} one\n", script.display()));
 }
 
@@ -138,7 +139,7 @@ fn failed_execve_is_reported() {
     fs::copy("/bin/true", &file).unwrap();
     let target = inspect(&file).unwrap();
     fs::remove_file(&file).unwrap();
-    let prepared = Launch::new(&target, &[file.into_os_string()]).unwrap().prepare().unwrap();
+    let prepared = Launch::new(&target, &[file.into_os_string()]).unwrap().prepare(false).unwrap();
     let pid = prepared.pid();
     let NotExecuted(error) = prepared.go(&environment()).unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::NotFound);
@@ -150,7 +151,7 @@ fn failed_execve_is_reported() {
 fn abandoned_process_ends() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("ran");
-    let prepared = shell(&format!(": > '{}'", file.display())).prepare().unwrap();
+    let prepared = shell(&format!(": > '{}'", file.display())).prepare(false).unwrap();
     let pid = prepared.pid();
     drop(prepared);
     assert!(!Path::new(&format!("/proc/{pid}")).exists());
@@ -160,7 +161,7 @@ fn abandoned_process_ends() {
 /// Check that a process killed while waiting counts as a target killed by that signal.
 #[test]
 fn killed_while_waiting_is_a_killed_target() {
-    let prepared = shell("exit 0").prepare().unwrap();
+    let prepared = shell("exit 0").prepare(false).unwrap();
     let pid = Pid::from_raw(i32::try_from(prepared.pid()).unwrap()).unwrap();
     rustix::process::kill_process(pid, Number::TERM).unwrap();
     let child = prepared.go(&environment()).unwrap();
