@@ -198,7 +198,9 @@ impl Round {
     fn close(&mut self) {
         self.ready.wake_all();
         self.ready.all().for_each(ImageDrain::close);
-        std::thread::sleep(Duration::from_millis(1));
+        if self.ready.all().next().is_some() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
         self.ready.visit(true).for_each(|(image, _)| image.note_goals(&mut self.merger));
     }
 

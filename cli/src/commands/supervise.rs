@@ -115,7 +115,9 @@ pub(crate) fn until_end(
     }
     progress.clear();
     let status = status.ok_or_else(|| io::Error::other("lost track of the target"))?;
-    let left = if options.follow { descendants(std::process::id()) } else { Vec::new() };
+    // Orphans become our children: without any, all of /proc has no descendant of ours.
+    let wants_names = options.follow && has_children();
+    let left = if wants_names { descendants(std::process::id()) } else { Vec::new() };
     name_left_behind(&left);
     let unrecorded = left.iter().map(|process| format!("{} {}", process.pid, process.name)).collect();
     Ok(Supervised::Ended { status, unrecorded })

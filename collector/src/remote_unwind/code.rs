@@ -5,6 +5,7 @@ use object::elf::{
     ELF_NOTE_GNU, FileHeader64, NT_GNU_BUILD_ID, PF_X, PT_GNU_EH_FRAME, PT_LOAD, SHN_UNDEF, SHT_DYNSYM, Sym64,
 };
 use object::read::elf::{FileHeader, ProgramHeader, Sym};
+use std::cell::OnceCell;
 use symbols::{Binary, ModuleFile, Reason};
 use unwind::{CodeWithoutTables, Sections, SharedRules, SharedSlot};
 
@@ -23,9 +24,10 @@ pub(crate) struct Code {
     segments: Vec<Segment>,
     /// Address of `.eh_frame_hdr` in the file's own addresses.
     hdr: Option<u64>,
-    slots: Box<[SharedSlot]>,
+    /// Rules, from the first walk on: a file may be opened only to look at its build id.
+    slots: OnceCell<Box<[SharedSlot]>>,
     /// Code to read if there are no tables.
-    text: Option<Legible>,
+    text: OnceCell<Option<Legible>>,
 }
 
 /// Code without tables, in the file's own addresses.
@@ -83,13 +85,7 @@ impl Code {
 
     fn new(bytes: Bytes, file: ModuleFile) -> Result<Code, Reason> {
         let (segments, hdr) = headers(bytes.get()).ok_or(Reason::UnreadableElf)?;
-        let code = segments.iter().filter(|segment| segment.is_code);
-        let places =
-            code.fold(0, |places: u64, segment| places.saturating_add(segment.length / CODE_OF_RULE));
-        let most = usize::try_from(places).unwrap_or(KEPT).min(KEPT).next_power_of_two();
-        let slots = (0..most).map(|_| SharedSlot::new()).collect();
-        let text = legible(bytes.get(), &segments);
-        Ok(Code { bytes, file, segments, hdr, slots, text })
+        Ok(Code { bytes, file, segments, hdr, slots: OnceCell::new(), text: OnceCell::new() })
     }
 
     /// What to subtract from an address of a process that maps the file from `offset` on at `start`, to get an
@@ -122,7 +118,8 @@ impl Code {
 
     /// The code, in addresses of a process, if it has to be read because there are no tables.
     pub(crate) fn text(&self, bias: u64) -> Option<CodeWithoutTables<'_>> {
-        let Legible { segment, never_return } = self.text?;
+        let Legible { segment, never_return } =
+            (*self.text.get_or_init(|| legible(self.bytes.get(), &self.segments)))?;
         let moved = |address: u64| if address == 0 { 0 } else { address.wrapping_add(bias) };
         Some(CodeWithoutTables {
             code: self.part(segment.offset, segment.length)?,
@@ -133,7 +130,13 @@ impl Code {
 
     /// The cached rules.
     pub(crate) fn cached_rules(&self) -> SharedRules<'_> {
-        SharedRules::new(&self.slots)
+        SharedRules::new(self.slots.get_or_init(|| {
+            let code = self.segments.iter().filter(|segment| segment.is_code);
+            let places =
+                code.fold(0, |places: u64, segment| places.saturating_add(segment.length / CODE_OF_RULE));
+            let most = usize::try_from(places).unwrap_or(KEPT).min(KEPT).next_power_of_two();
+            (0..most).map(|_| SharedSlot::new()).collect()
+        }))
     }
 
     /// Sixteen bytes of the file.
