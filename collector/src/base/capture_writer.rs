@@ -23,6 +23,6 @@ pub(crate) fn begin(file: File, metadata: &Metadata) -> Result<Writer, Error> {
 pub(crate) fn create(path: &Path) -> Result<Writer, Error> {
     let file = AtomicFile::create(path)?;
     let writer = begin(file.file()?, &Metadata::default())?;
-    Create::Replace.commit(file)?;
+    Create::Replace.place(file)?;
     Ok(writer)
 }

@@ -12,11 +12,9 @@ use std::io;
 ///
 /// It makes system calls only, as is needed between fork and execve.
 pub(crate) fn await_first() {
-    let mut attributes = sys::perf_event_attr {
-        type_: sys::PERF_TYPE_SOFTWARE,
-        config: sys::PERF_COUNT_SW_DUMMY.into(),
-        ..Default::default()
-    };
+    let mut attributes = sys::perf_event_attr::default();
+    attributes.type_ = sys::PERF_TYPE_SOFTWARE;
+    attributes.config = sys::PERF_COUNT_SW_DUMMY.into();
     attributes.set_disabled(1);
     attributes.set_exclude_kernel(1);
     // Those who need one say why there is none.
