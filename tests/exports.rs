@@ -3,6 +3,7 @@
 use crate::harness::{
     Capture, Ran, World, c, can_sample, copy_program, cpp, installed, record, skip, validator, wait,
 };
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -458,8 +459,11 @@ impl<'a> FirefoxProfiler<'a> {
         let load = || {
             let loaded = profiler.run(&["load", file]);
             let is_late = loaded.stderr.contains("did not become ready");
-            if is_late {
-                profiler.run(&["stop"]);
+            let pid = loaded.stderr.split("running as pid ").nth(1).filter(|_| is_late);
+            let pid = pid.and_then(|rest| rest.split('.').next()?.parse().ok()).and_then(Pid::from_raw);
+            // It says itself that nothing else ends that process.
+            if let Some(pid) = pid {
+                let _ = kill_process(pid, Signal::KILL);
             }
             (!is_late).then_some(loaded)
         };

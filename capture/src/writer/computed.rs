@@ -12,6 +12,9 @@ use serde::Serialize;
 /// Most bytes of a value in one chunk.
 const PART: usize = 8 << 20;
 
+/// Part of the distance between two states from which on a capture has results.
+const FEW: u64 = 64;
+
 /// Bytes of a state for each unit of its weight, while none was written.
 const WEIGHT: u64 = 6;
 
@@ -70,8 +73,12 @@ impl<W: Sink, O: Observer> Writer<W, O> {
         Ok(())
     }
 
-    /// Writes the observer's results, if there are any.
+    /// Writes the observer's results, if there are any, and so many events that counting them takes longer than reading
+    /// what was counted.
     pub(super) fn write_results(&mut self, summary: &Summary) -> Result<(), Error> {
+        if self.events < self.states.events / FEW {
+            return Ok(());
+        }
         match self.observer.results(summary.duration_ns) {
             Some(results) => self.write_parts(ChunkKind::Results, &encode(O::VERSION, &results)),
             None => Ok(()),

@@ -1,5 +1,6 @@
 //! The heap over time.
 
+mod bucket_columns;
 pub(crate) mod buckets;
 pub(crate) mod history;
 pub(crate) mod regions;

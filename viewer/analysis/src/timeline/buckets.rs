@@ -51,6 +51,7 @@ pub struct Timeline {
     /// Width of a step in nanoseconds.
     pub width: u64,
     /// The steps. Each has the events after its beginning, up to and including its end.
+    #[serde(with = "super::bucket_columns")]
     pub buckets: Vec<Bucket>,
     /// What happened apart from the heap; filled in when it is shown.
     #[serde(skip)]

@@ -33,7 +33,8 @@ impl Analyzer {
         Ok(self.results.insert(results))
     }
 
-    fn stored_results(&self) -> Option<Results> {
+    /// What the capture has of its events.
+    pub(super) fn stored_results(&self) -> Option<Results> {
         let tables = self.reader.tables();
         let results = self.reader.results::<Results>(VERSION).filter(|results| results.fit(tables))?;
         let sampling = Sampling::new(tables.metadata.sample_interval);
