@@ -120,7 +120,7 @@ impl<W: Sink, O: Observer> Writer<W, O> {
         if self.encoder.is_full() { self.flush() } else { Ok(()) }
     }
 
-    /// Adds events, [`AHEAD`] at most, after all others.
+    /// Adds events, [`AHEAD`](crate::AHEAD) at most, after all others.
     ///
     /// # Errors
     /// As [`Writer::event`]; events before the one that fails are added.
@@ -194,7 +194,7 @@ impl<W: Sink, O: Observer> Writer<W, O> {
         self.output.flush()
     }
 
-    /// Writes the rest, the summary and the index, and syncs all of it to disk, unless it is [`SHORT`].
+    /// Writes the rest, the summary and the index, and syncs all of it to disk, unless it took less than five seconds.
     ///
     /// # Errors
     /// As [`Writer::flush`].

@@ -95,7 +95,7 @@ pub struct Session {
 pub struct Progress {
     /// Events so far.
     pub events: u64,
-    /// Bytes in live blocks, when [`Options::live`] was asked for.
+    /// Bytes in live blocks.
     pub live_bytes: u64,
     /// Events lost so far.
     pub lost: u64,

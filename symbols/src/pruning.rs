@@ -195,7 +195,7 @@ impl<'u, 'a> Walk<'u, 'a> {
             let depth = self.entries.next_depth();
             let Some(entry) = self.entries.read_abbreviation().ok()? else { continue };
             let is_function = entry.tag() == gimli::DW_TAG_subprogram;
-            if !is_function && !(entry.has_children() && self.hides(entry.tag())) {
+            if !(is_function || entry.has_children() && self.hides(entry.tag())) {
                 self.entries.skip_attributes(entry.attributes()).ok()?;
                 continue;
             }

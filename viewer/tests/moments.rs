@@ -103,7 +103,7 @@ fn large_captures_are_those_of_their_events() {
     writer.finish(&Summary { duration_ns: made.events.last().unwrap().time, ..Summary::default() }).unwrap();
     let counted = |events: &[Event]| {
         let mut load = Load::new(&made.tables);
-        load.events(&events);
+        load.events(events);
         load.finish()
     };
     let whole = ask(&path, &Query::default());

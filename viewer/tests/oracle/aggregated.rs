@@ -51,7 +51,7 @@ fn aggregated(made: &Made, every: u64) -> Notes {
 /// A pass that ends at a moment, of which it takes down either all or what was there.
 fn cut(tables: &Tables, events: &[Event], at_moment: bool) -> Profile {
     let mut load = Load::new(tables);
-    load.events(&events);
+    load.events(events);
     if at_moment {
         load.hold_peak();
     }

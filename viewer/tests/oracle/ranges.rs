@@ -100,8 +100,8 @@ proptest! {
         let (within, rest) = rest.split_at(whole.peak.at.position as usize - first.len());
         let up_to_peak = || {
             let mut load = Load::new(&made.tables);
-            load.events(&first);
-            load.up_to_copy(|load| load.events(&within));
+            load.events(first);
+            load.up_to_copy(|load| load.events(within));
             load
         };
         let mut load = up_to_peak();
@@ -115,7 +115,7 @@ proptest! {
         let mut load = up_to_peak();
         load.begin_range();
         load.copied();
-        load.events(&rest);
+        load.events(rest);
         let after = load.finish();
         let flows = |cost: &Cost| [cost.allocated, cost.freed, cost.temporary, cost.frees];
         let mut sums: BTreeMap<(u32, u32), [Amount; 4]> = BTreeMap::new();

@@ -18,7 +18,7 @@ fn amounts(cost: &Cost) -> [Amount; 8] {
 }
 
 pub(super) fn serialize<S: Serializer>(sites: &[Site], serializer: S) -> Result<S::Ok, S::Error> {
-    let mut columns: Vec<Vec<i64>> = vec![Vec::with_capacity(sites.len()); COLUMNS];
+    let mut columns = vec![Vec::new(); COLUMNS];
     let mut before = 0;
     for site in sites {
         let node = i64::from(site.node.0);

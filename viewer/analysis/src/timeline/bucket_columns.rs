@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 const COLUMNS: usize = 8;
 
 pub(super) fn serialize<S: Serializer>(buckets: &[Bucket], serializer: S) -> Result<S::Ok, S::Error> {
-    let mut columns: Vec<Vec<i64>> = vec![Vec::with_capacity(buckets.len()); COLUMNS];
+    let mut columns = vec![Vec::new(); COLUMNS];
     let mut before = Amount::ZERO;
     for Bucket { held, peak, allocated, freed } in buckets.iter().copied() {
         let amounts = [held - before - allocated + freed, peak - before, allocated, freed];

@@ -252,7 +252,7 @@ mod tests {
             &tables,
             SnapshotBuilder::new(&tables, scans.iter().map(|(place, scan)| (*place, scan))),
         );
-        load.events(&events);
+        load.events(events);
         let (_, builder) = load.finish_watched();
         let view = |snapshot: HeapSnapshot| {
             let mut blocks: Vec<u64> = snapshot.blocks.iter().map(|block| block.address).collect();

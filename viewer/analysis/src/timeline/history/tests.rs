@@ -42,7 +42,7 @@ fn end(time: u64) -> Event {
 
 fn counted(tables: &Tables, events: &[Event]) -> (Profile, History) {
     let mut load = Load::watched(tables, Recorder::new(tables));
-    load.events(&events);
+    load.events(events);
     let (profile, recorder) = load.finish_watched();
     (profile, recorder.finish())
 }
