@@ -1,5 +1,6 @@
 //! Values that everything else is made of.
 
+pub(crate) mod columns;
 pub(crate) mod cost;
 pub(crate) mod metric;
 pub(crate) mod order;
