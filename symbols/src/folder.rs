@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// Removes the least recently used files with this extension, except `keep`, until all together have at most `most`
 /// bytes. Files that cannot be removed stay.
-pub fn prune(folder: &Path, extension: &str, most: u64, keep: &Path) {
+pub(crate) fn prune(folder: &Path, extension: &str, most: u64, keep: &Path) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     let is_ours = |path: &PathBuf| path.extension().is_some_and(|found| found == extension);
     let files = entries.flatten().map(|entry| entry.path()).filter(is_ours);

@@ -93,7 +93,6 @@ pub use cache::Cache;
 pub use debug_files::{DebugFiles, Refusal};
 pub use debuginfod::{Notice, Servers};
 pub use demangle::{demangle, is_rust};
-pub use folder::prune;
 pub use identity::ModuleFile;
 pub use jit::{JitCode, JitFiles};
 pub use kernel::{KernelFunction, KernelSymbols};

@@ -3,7 +3,7 @@
 use super::cache;
 use crate::message;
 use clap::Args;
-use engine::{NameCache, Naming, Notice, Servers, SymbolOptions};
+use engine::{Cache, Naming, Notice, Servers, SymbolOptions};
 use std::path::PathBuf;
 
 /// Where debug files are, and how names are shown.
@@ -33,7 +33,7 @@ impl Symbols {
         options.servers = Servers::from_env();
         options.demangle = !self.no_demangle;
         let folder = cache::folder().filter(|_| !self.no_cache);
-        options.cache = folder.map(|folder| NameCache::in_folder(folder.join("names")));
+        options.cache = folder.map(|folder| Cache::in_folder(folder.join("names")));
         options
     }
 

@@ -65,4 +65,4 @@ pub use open::open;
 pub use sources::Sources;
 pub use symbolize::{LookedUp, Naming, Needed, named};
 /// Where to look for files with names, and how to show names.
-pub use symbols::{Cache as NameCache, Notice, Options as SymbolOptions, Servers};
+pub use symbols::{Cache, Notice, Options as SymbolOptions, Servers};
