@@ -403,15 +403,17 @@ fn refusals_say_why() {
 fn strange_doorbells_are_not_heard() {
     type Spoil = fn(&Path);
     let cases: [(&str, Spoil); 6] = [
-        ("absent", |bell| fs::remove_file(bell).unwrap()),
-        ("short", |bell| fs::write(bell, fs::read(bell).unwrap().get(..2048).unwrap()).unwrap()),
-        ("a link", |bell| {
-            fs::rename(bell, bell.with_extension("real")).unwrap();
-            symlink(bell.with_extension("real"), bell).unwrap();
+        ("absent", |doorbell| fs::remove_file(doorbell).unwrap()),
+        ("short", |doorbell| fs::write(doorbell, fs::read(doorbell).unwrap().get(..2048).unwrap()).unwrap()),
+        ("a link", |doorbell| {
+            fs::rename(doorbell, doorbell.with_extension("real")).unwrap();
+            symlink(doorbell.with_extension("real"), doorbell).unwrap();
         }),
-        ("two names", |bell| fs::hard_link(bell, bell.with_extension("second")).unwrap()),
-        ("writable for all", |bell| fs::set_permissions(bell, PermissionsExt::from_mode(0o666)).unwrap()),
-        ("of another user", |bell| chown(bell, Some(65534), None).unwrap()),
+        ("two names", |doorbell| fs::hard_link(doorbell, doorbell.with_extension("second")).unwrap()),
+        ("writable for all", |doorbell| {
+            fs::set_permissions(doorbell, PermissionsExt::from_mode(0o666)).unwrap()
+        }),
+        ("of another user", |doorbell| chown(doorbell, Some(65534), None).unwrap()),
     ];
     for (what, spoil) in cases {
         if what == "of another user" && !geteuid().is_root() {

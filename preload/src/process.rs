@@ -45,9 +45,9 @@ use crate::platform::{invalidations, sys};
 use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
-use shared_ring::bell::Bell;
 use shared_ring::control::ControlHeader;
 use shared_ring::doorbell::GENERATION;
+use shared_ring::wakeup::Wakeup;
 use shared_ring::{Control, Segment};
 
 /// The page that fork wipes.
@@ -103,9 +103,13 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// The bell that wakes its collector.
-    pub(crate) fn bell(&self) -> Bell<'static> {
-        Bell { asleep: &self.control.header().asleep, rung: &self.segment.header().bell, wake: sys::wake }
+    /// What wakes its collector.
+    pub(crate) fn wakeup(&self) -> Wakeup<'static> {
+        Wakeup {
+            asleep: &self.control.header().asleep,
+            count: &self.segment.header().wakeups,
+            wake: sys::wake,
+        }
     }
 }
 

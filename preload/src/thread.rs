@@ -169,7 +169,7 @@ impl ThreadState {
             Producer::new(session.segment.ring(ring), &entry.front.head, session.control.tail(ring));
         Self {
             session,
-            producer: producer.with_bell(session.bell()),
+            producer: producer.with_wakeup(session.wakeup()),
             entry,
             last: clock::now(process::uses_tsc(), false),
             realloc_serial: 0,

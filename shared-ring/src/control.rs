@@ -33,7 +33,7 @@ pub struct ControlHeader {
     pub follow: AtomicU32,
     /// 1: time is the time stamp counter, 0: nanoseconds of `CLOCK_MONOTONIC_RAW`.
     pub tsc: AtomicU32,
-    /// Not 0 while the collector sleeps and wants to be woken, see [`crate::bell`].
+    /// Not 0 while the collector sleeps and wants to be woken, see [`crate::wakeup`].
     pub asleep: AtomicU32,
     /// Mean distance between samples in bytes of allocations, 0: every allocation is recorded.
     pub sample_interval: AtomicU64,

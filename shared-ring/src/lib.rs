@@ -22,7 +22,7 @@
 //! | `process_slot` | one entry for each process that writes into a segment |
 //! | `record` `decode` | words of a record, made and read; `record/name` is for those with a name |
 //! | `ring` | words from one producer to one consumer |
-//! | `bell` | how agents wake a sleeping collector |
+//! | `wakeup` | how agents wake a sleeping collector |
 //! | `intern` `pc_table` `stack_table` | tables that many threads fill without locks: of code addresses, and of stacks |
 //! | `module_log` | descriptions of modules, and of functions that an interpreter runs |
 //! | `pseudo` | frames that are not code |
@@ -58,7 +58,7 @@
 //! | counters of slots, `refused` | agents, Relaxed | collector, Relaxed | numbers, on which nothing depends |
 //! | control `asleep`, heads | `SeqCst` fences | `SeqCst` fences | either the producer sees that the collector sleeps, or the collector sees the filled ring, see [`bell`] |
 //! | doorbell `generation` | attacher, Release | dormant agents, Relaxed, then Acquire | whoever sees a ring sees whom it is for |
-//! | segment `bell` | agents, Release | collector, Acquire; then a futex | a collector that has counted a call sees what it was made for |
+//! | segment `wakeups` | agents, Release | collector, Acquire; then a futex | a collector that has counted a call sees what it was made for |
 //!
 //! Words of a ring are atomics with Relaxed ordering: they cost a plain store, and a hostile writer causes no data
 //! race.
@@ -70,7 +70,6 @@
 
 mod primitive;
 
-pub mod bell;
 #[cfg(not(loom))]
 pub mod bpf;
 pub mod decode;
@@ -89,6 +88,7 @@ pub mod stack_table;
 #[cfg(not(loom))]
 pub mod system_calls;
 mod version;
+pub mod wakeup;
 
 #[cfg(not(loom))]
 #[expect(unsafe_code, reason = "turns the mapped memory into typed references")]

@@ -30,8 +30,8 @@ pub struct Header {
     next_module: AtomicU64,
     /// Upper bound of the slots that were ever claimed.
     pub slots_used: AtomicU32,
-    /// Number of calls for the collector, which waits on this word, see [`crate::bell`].
-    pub bell: AtomicU32,
+    /// Number of calls for the collector, which waits on this word, see [`crate::wakeup`].
+    pub wakeups: AtomicU32,
     /// Forked processes that are not recorded, because they found no free slot or were forked within a hook.
     pub refused: AtomicU32,
 }

@@ -1,7 +1,7 @@
 //! How the drain thread waits, and what wakes it.
 //!
 //! - A recorded thread, when its ring fills past its mark or it starts: it increments a count in its segment, see
-//!   [`shared_ring::bell`].
+//!   [`shared_ring::wakeup`].
 //! - Other threads of ours, when an image connects, a process is gone, the writer has room again, or the recording
 //!   ends: they use the [`Wakeup`], a count of our own of the same kind.
 //! - The clock, six times a second while any process is recorded.
@@ -17,7 +17,7 @@ use crate::image::wakeup::{MOST, Wakeup};
 use rustix::io::Errno;
 use rustix::thread::futex::{self, Wait, WaitFlags, WaitPtr, WaitvFlags};
 use rustix::time::{ClockId, Timespec, clock_gettime};
-use shared_ring::bell;
+use shared_ring::wakeup;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -132,11 +132,11 @@ impl Waiter {
         let mut is_too_many = false;
         for image in images.clone() {
             is_anybody = true;
-            let rung = &image.memory.segment().header().bell;
-            let count = bell::fall_asleep(&image.memory.control().header().asleep, rung);
+            let wakeups = &image.memory.segment().header().wakeups;
+            let count = wakeup::fall_asleep(&image.memory.control().header().asleep, wakeups);
             is_too_many |= self.waits.len() == MOST;
             if !is_too_many {
-                self.add(rung, count, WaitFlags::empty());
+                self.add(wakeups, count, WaitFlags::empty());
             }
         }
         let longest = match (is_anybody || others, others || is_too_many || !self.can_wait_for_many) {
@@ -146,7 +146,7 @@ impl Waiter {
         };
         self.woken = if is_due() { Woken::Us } else { self.wait(longest) };
         for image in images {
-            bell::wake_up(&image.memory.control().header().asleep);
+            wakeup::wake_up(&image.memory.control().header().asleep);
         }
     }
 

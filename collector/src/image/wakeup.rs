@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 /// Most counts the kernel accepts (`FUTEX_WAITV_MAX`).
 pub(crate) const MOST: usize = 128;
 
-/// The drain thread's own count, beside those of agents ([`shared_ring::bell`]).
+/// The drain thread's own count, beside those of agents ([`shared_ring::wakeup`]).
 #[derive(Debug, Default)]
 pub(crate) struct Wakeup {
     pub(crate) count: AtomicU32,

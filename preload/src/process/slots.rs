@@ -69,7 +69,7 @@ pub(crate) fn slot_to_part_at() -> Option<&'static ProcessSlot> {
 #[cold]
 pub(crate) fn ring() {
     if let Some(session) = session() {
-        session.bell().ring();
+        session.wakeup().notify();
     }
 }
 

@@ -1,7 +1,7 @@
 //! Loom models: all interleavings of one producer and one consumer over a tiny ring.
 
 use super::{Consumer, Producer, Word};
-use crate::bell::{self, Bell};
+use crate::wakeup::{self, Wakeup};
 use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use loom::sync::{Arc, Condvar, Mutex};
 use loom::thread;
@@ -100,28 +100,31 @@ fn no_wake_up_is_lost() {
     loom::model(|| {
         let ring: &'static Shared = Box::leak(Box::new(Shared::new(4)));
         let words: &'static [AtomicU32; 2] = Box::leak(Box::new([AtomicU32::new(0), AtomicU32::new(0)]));
-        let [asleep, rung] = words;
+        let [asleep, wakeups] = words;
         let wake = |_: &AtomicU32| {
             let _queue = QUEUE.0.lock().unwrap();
             QUEUE.1.notify_all();
         };
-        let mut producer =
-            Producer::new(&ring.words, &ring.head, &ring.tail).with_bell(Bell { asleep, rung, wake });
+        let mut producer = Producer::new(&ring.words, &ring.head, &ring.tail).with_wakeup(Wakeup {
+            asleep,
+            count: wakeups,
+            wake,
+        });
         let producer = thread::spawn(move || {
             for number in 0..2 {
                 producer.reserve(1, 0).unwrap().push(number);
             }
         });
         let consumer = Consumer::new(&ring.words, &ring.head, &ring.tail, 0);
-        let count = bell::fall_asleep(asleep, rung);
+        let count = wakeup::fall_asleep(asleep, wakeups);
         if !consumer.is_past_mark() {
             let mut queue = QUEUE.0.lock().unwrap();
             // The kernel compares and queues in one step.
-            while rung.load(Ordering::Relaxed) == count {
+            while wakeups.load(Ordering::Relaxed) == count {
                 queue = QUEUE.1.wait(queue).unwrap();
             }
         }
-        bell::wake_up(asleep);
+        wakeup::wake_up(asleep);
         producer.join().unwrap();
         assert!(consumer.is_past_mark());
     });

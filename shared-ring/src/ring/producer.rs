@@ -1,8 +1,8 @@
 //! The writing end of a ring.
 
 use super::{LOOKS, mark};
-use crate::bell::Bell;
 use crate::primitive::{AtomicU64, Ordering};
+use crate::wakeup::Wakeup;
 
 /// The writing end. It lives in the producer's private memory; only its `head` is shared.
 #[derive(Debug)]
@@ -14,7 +14,7 @@ pub struct Producer<'a> {
     /// Position that may not be passed without looking at the tail again.
     limit: u64,
     /// Wakes a sleeping consumer; without one, the consumer must check by itself.
-    bell: Option<Bell<'a>>,
+    wakeup: Option<Wakeup<'a>>,
 }
 
 impl<'a> Producer<'a> {
@@ -26,19 +26,19 @@ impl<'a> Producer<'a> {
         debug_assert!(words.len().is_power_of_two());
         // No Acquire is needed for the words, which only we write; the claim ordered us after the last producer.
         let position = head.load(Ordering::Relaxed);
-        Self { words, head, tail, position, limit: position, bell: None }
+        Self { words, head, tail, position, limit: position, wakeup: None }
     }
 
     /// The same for a consumer that sleeps until it is called.
-    pub fn with_bell(self, bell: Bell<'a>) -> Self {
-        Self { bell: Some(bell), ..self }
+    pub fn with_wakeup(self, wakeup: Wakeup<'a>) -> Self {
+        Self { wakeup: Some(wakeup), ..self }
     }
 
     /// Wakes the consumer if it sleeps, however little there is to read.
     #[cold]
     pub fn call(&self) {
-        if let Some(bell) = &self.bell {
-            bell.ring();
+        if let Some(wakeup) = &self.wakeup {
+            wakeup.notify();
         }
     }
 

@@ -1,9 +1,9 @@
 //! Tests of the ring on ordinary memory.
 
 use super::{Consumer, Producer, Word};
-use crate::bell::Bell;
 use crate::error::Corrupt;
 use crate::primitive::Ordering;
+use crate::wakeup::Wakeup;
 use proptest::prelude::*;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
@@ -82,26 +82,27 @@ fn known_room_is_what_was_looked_for() {
 /// while the consumer is awake.
 #[test]
 fn filling_ring_calls_for_the_consumer() {
-    let (asleep, rung) = (AtomicU32::new(1), AtomicU32::new(0));
+    let (asleep, wakeups) = (AtomicU32::new(1), AtomicU32::new(0));
     for length in [64, 1 << 12, 1 << 17] {
         let ring = shared(length, 0);
-        let mut producer = ring.producer().with_bell(Bell { asleep: &asleep, rung: &rung, wake: |_| {} });
+        let mut producer =
+            ring.producer().with_wakeup(Wakeup { asleep: &asleep, count: &wakeups, wake: |_| {} });
         asleep.store(0, Ordering::Relaxed);
         for _ in 0..length / 2 {
             producer.reserve(1, 0).unwrap().push(0);
         }
-        assert_eq!(rung.load(Ordering::Relaxed), 0);
+        assert_eq!(wakeups.load(Ordering::Relaxed), 0);
         let mut consumer = ring.consumer(0);
         consumer.skip();
         asleep.store(1, Ordering::Relaxed);
         let before = producer.position();
-        while rung.load(Ordering::Relaxed) == 0 {
+        while wakeups.load(Ordering::Relaxed) == 0 {
             producer.reserve(1, 0).unwrap().push(0);
         }
         let written = (producer.position() - before) as usize;
         assert!((length / 4..=length / 2).contains(&written), "{written} of {length}");
         assert!(consumer.is_past_mark());
-        rung.store(0, Ordering::Relaxed);
+        wakeups.store(0, Ordering::Relaxed);
     }
 }
 

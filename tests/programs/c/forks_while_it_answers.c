@@ -41,16 +41,16 @@ int main(int count, char **arguments) {
   char path[256];
   snprintf(path, sizeof path, "%s/doorbell", arguments[2]);
   int file = open(path, O_RDWR | O_CLOEXEC);
-  struct doorbell *bell = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  struct doorbell *doorbell = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   struct sockaddr_un name = {.sun_family = AF_UNIX};
   snprintf(name.sun_path, sizeof name.sun_path, "%s/attach", arguments[2]);
   int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-  if (bell == MAP_FAILED || bind(listener, (struct sockaddr *)&name, sizeof name) != 0 || listen(listener, 8) != 0) return 2;
+  if (doorbell == MAP_FAILED || bind(listener, (struct sockaddr *)&name, sizeof name) != 0 || listen(listener, 8) != 0) return 2;
   pthread_t thread;
   pthread_create(&thread, NULL, answer, NULL);
   for (int number = 1; number <= CHILDREN; number++) {
-    __atomic_store_n(&bell->pid, (uint32_t)getpid(), __ATOMIC_SEQ_CST);
-    __atomic_fetch_add(&bell->generation, 1, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&doorbell->pid, (uint32_t)getpid(), __ATOMIC_SEQ_CST);
+    __atomic_fetch_add(&doorbell->generation, 1, __ATOMIC_SEQ_CST);
     int caller = accept(listener, NULL, NULL);
     /* From here on, and for 5 ms, the other thread waits. */
     if (fork() == 0) {

@@ -80,7 +80,7 @@ struct Server {
     /// What threads have worked out, by connection; they get copies of the sender.
     answers: (mpsc::Sender<Answered>, mpsc::Receiver<Answered>),
     /// Readable when there are answers.
-    bell: (UnixStream, UnixStream),
+    wakeup: (UnixStream, UnixStream),
 }
 
 /// The answer for a connection.
@@ -107,9 +107,9 @@ enum State {
 
 impl Server {
     fn new(site: Arc<Site>, limits: Limits) -> io::Result<Server> {
-        let bell = UnixStream::pair()?;
-        bell.0.set_nonblocking(true)?;
-        bell.1.set_nonblocking(true)?;
+        let wakeup = UnixStream::pair()?;
+        wakeup.0.set_nonblocking(true)?;
+        wakeup.1.set_nonblocking(true)?;
         Ok(Server {
             site,
             limits,
@@ -118,7 +118,7 @@ impl Server {
             working: 0,
             next: 0,
             answers: mpsc::channel(),
-            bell,
+            wakeup,
         })
     }
 
@@ -126,8 +126,8 @@ impl Server {
     fn turn(&mut self, listener: &TcpListener) -> io::Result<()> {
         let (ready, has_answers, has_new) = self.wait(listener)?;
         if has_answers {
-            // What was rung for is in the channel.
-            while self.bell.0.read(&mut [0; 64]).is_ok_and(|length| length != 0) {}
+            // What was called for is in the channel.
+            while self.wakeup.0.read(&mut [0; 64]).is_ok_and(|length| length != 0) {}
         }
         for (connection, _) in self.connections.iter_mut().zip(ready).filter(|(_, ready)| *ready) {
             match connection.go_on(&self.site) {
@@ -156,7 +156,7 @@ impl Server {
             _ => PollFlags::IN,
         };
         let mut all: Vec<_> = self.connections.iter().map(|one| PollFd::new(&one.stream, of(one))).collect();
-        all.push(PollFd::new(&self.bell.0, PollFlags::IN));
+        all.push(PollFd::new(&self.wakeup.0, PollFlags::IN));
         all.push(PollFd::new(listener, PollFlags::IN));
         let ends = self.connections.iter().filter_map(|connection| connection.end(self.limits));
         let rest = ends.min().map(|end| end.saturating_duration_since(Instant::now()));
@@ -247,16 +247,16 @@ impl Server {
             };
             let (site, request, gone) = (self.site.clone(), request.clone(), gone.clone());
             let answers = self.answers.0.clone();
-            let Ok(mut bell) = self.bell.1.try_clone() else {
+            let Ok(mut wakeup) = self.wakeup.1.try_clone() else {
                 self.queue.push_front(id);
                 return;
             };
             self.working += 1;
             thread::spawn(move || {
                 let answer = site.answer(&request, &gone);
-                // If nobody receives it, the server has ended; and a full pipe has rung already.
+                // If nobody receives it, the server has ended; and a full pipe has called already.
                 let _ = answers.send((id, answer));
-                let _ = bell.write(&[1]);
+                let _ = wakeup.write(&[1]);
             });
         }
     }
