@@ -172,7 +172,10 @@ impl Session {
             scanning: Arc::default(),
         };
         let scanning = Scanning::start(parting, &requests, &writing.written)?;
-        let control = options.hears_commands.then(|| ControlSocket::open(obey(requests.clone()))).transpose();
+        let control = options
+            .hears_commands
+            .then(|| ControlSocket::open(command_handler(requests.clone())))
+            .transpose();
         Ok(Session {
             control: control.map_err(|source| Error::System { what: "listen for commands", source })?,
             counting,
@@ -359,6 +362,6 @@ fn spawn<T: Send + 'static>(
 }
 
 /// Executes commands by way of `requests`.
-fn obey(requests: Requests) -> CommandHandler {
-    Arc::new(move |words: &[OsString]| requests.obey(words))
+fn command_handler(requests: Requests) -> CommandHandler {
+    Arc::new(move |words: &[OsString]| requests.execute(words))
 }

@@ -94,7 +94,7 @@ pub enum Verdict {
     /// The recording is over.
     Over = 3,
     /// The process is another user's, and has not shown the recording's key.
-    Stranger = 4,
+    NotAdmitted = 4,
     /// There is no memory or no descriptor for recording it.
     NoMeans = 5,
 }
@@ -193,7 +193,7 @@ impl Reply {
             1 => Verdict::Version,
             2 => Verdict::NotChosen,
             3 => Verdict::Over,
-            4 => Verdict::Stranger,
+            4 => Verdict::NotAdmitted,
             5 => Verdict::NoMeans,
             _ => return None,
         };
@@ -231,7 +231,7 @@ mod tests {
             Verdict::Version,
             Verdict::NotChosen,
             Verdict::Over,
-            Verdict::Stranger,
+            Verdict::NotAdmitted,
             Verdict::NoMeans,
         ] {
             let reply = Reply { version: 1, verdict, geometry: Geometry::default(), slot: 3 };
@@ -252,7 +252,7 @@ mod tests {
         let magic = u32::from_le_bytes(*b"mpHe");
         assert_eq!(words(hello.to_bytes()), [magic, 7, 8, 5, 6, 2, 1, 1, 2, 3, 4, 0, 0, 0, 0, 0]);
         let geometry = Geometry::default();
-        let reply = Reply { version: 7, verdict: Verdict::Stranger, geometry, slot: 3 };
+        let reply = Reply { version: 7, verdict: Verdict::NotAdmitted, geometry, slot: 3 };
         let magic = u32::from_le_bytes(*b"mpRe");
         let expected = [[magic, 7, 4, 3].as_slice(), &geometry.to_words(), &[0; 6]].concat();
         assert_eq!(words(reply.to_bytes()), expected);

@@ -268,27 +268,27 @@ impl Host {
                 self.answer_or_refuse(&agent, admission);
             }
             if ready.has_new {
-                self.let_in(&mut listening, admission, &mut waiting);
+                self.accept_waiting(&mut listening, admission, &mut waiting);
             }
         }
         // Agents still waiting are told that the recording is over.
-        let new = std::iter::from_fn(|| listening.let_in().ok().flatten());
+        let new = std::iter::from_fn(|| listening.accept().ok().flatten());
         for agent in waiting.into_sockets().chain(new) {
             let _ = refuse(&agent, Verdict::Over);
         }
     }
 
     /// Accepts waiting connections.
-    fn let_in(&self, listening: &mut ListeningSocket, admission: &Admission, waiting: &mut Waiting) {
+    fn accept_waiting(&self, listening: &mut ListeningSocket, admission: &Admission, waiting: &mut Waiting) {
         for _ in 0..AT_ONCE {
             if !waiting.has_room() {
                 return;
             }
-            match listening.let_in() {
+            match listening.accept() {
                 Ok(Some(socket)) => {
                     // Fails only for a client that has gone.
                     let Ok(peer) = Peer::of(&socket) else { continue };
-                    if !waiting.let_in(socket, peer, admission) {
+                    if !waiting.admit(socket, peer, admission) {
                         self.rejected.add(peer.uid);
                     }
                 }
@@ -327,7 +327,7 @@ impl Host {
         if !admission.admits(peer, if is_ours { &hello.key } else { &Key::NONE }) {
             debug!("a process of uid {} has not the key of this recording", peer.uid);
             self.rejected.add(peer.uid);
-            let _ = refuse(agent, if is_ours { Verdict::Stranger } else { Verdict::Version });
+            let _ = refuse(agent, if is_ours { Verdict::NotAdmitted } else { Verdict::Version });
             return Ok(());
         }
         if !is_ours {

@@ -43,7 +43,7 @@ impl ListeningSocket {
     ///
     /// # Errors
     /// The system's error. A shortage of resources is reported once until it is over.
-    pub(crate) fn let_in(&mut self) -> io::Result<Option<OwnedFd>> {
+    pub(crate) fn accept(&mut self) -> io::Result<Option<OwnedFd>> {
         let opened = rustix::net::accept_with(&self.socket, SocketFlags::CLOEXEC);
         let was_short = self.is_short;
         let is_short = matches!(opened, Err(Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::NOBUFS));
@@ -90,13 +90,13 @@ mod tests {
         let before = getrlimit(Resource::Nofile);
         setrlimit(Resource::Nofile, Rlimit { current: Some(3), maximum: before.maximum }).unwrap();
         assert_eq!(listening.wanted(), PollFlags::IN);
-        assert!(listening.let_in().is_err() && listening.rest().is_some_and(|rest| rest <= REST));
+        assert!(listening.accept().is_err() && listening.rest().is_some_and(|rest| rest <= REST));
         assert_eq!(listening.wanted(), PollFlags::empty());
-        assert!(listening.let_in().unwrap().is_none());
+        assert!(listening.accept().unwrap().is_none());
         std::thread::sleep(REST);
         assert_eq!((listening.wanted(), listening.rest()), (PollFlags::IN, None));
         setrlimit(Resource::Nofile, before).unwrap();
-        assert!(listening.let_in().unwrap().is_some() && listening.rest().is_none());
+        assert!(listening.accept().unwrap().is_some() && listening.rest().is_none());
         // The next shortage is reported again.
         assert!(!listening.is_short);
     }

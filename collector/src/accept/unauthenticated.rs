@@ -43,7 +43,7 @@ pub(crate) struct Waiting(Vec<Unauthenticated>);
 
 impl Waiting {
     /// Accepts a client. False, after refusing it, if it belongs to another user and `admission` is closed to those.
-    pub(crate) fn let_in(&mut self, socket: OwnedFd, peer: Peer, admission: &Admission) -> bool {
+    pub(crate) fn admit(&mut self, socket: OwnedFd, peer: Peer, admission: &Admission) -> bool {
         let may_join = admission.may_admit(&peer);
         if may_join {
             let new = Unauthenticated::new(socket, peer);
@@ -53,7 +53,7 @@ impl Waiting {
             self.0.push(new);
         } else {
             // A client that has gone need not be told.
-            let _ = super::refuse::refuse(&socket, Verdict::Stranger);
+            let _ = super::refuse::refuse(&socket, Verdict::NotAdmitted);
         }
         may_join
     }
@@ -147,10 +147,10 @@ mod tests {
         waiting.0.extend((0..SILENT - 1).map(|_| one(0)));
         for _ in 0..1000 {
             let Unauthenticated { socket, peer, .. } = one(many);
-            assert!(waiting.let_in(socket, peer, &Admission::Open) && waiting.has_room());
+            assert!(waiting.admit(socket, peer, &Admission::Open) && waiting.has_room());
         }
         let Unauthenticated { socket, peer, .. } = one(few);
-        assert!(!waiting.let_in(socket, peer, &Admission::Closed));
+        assert!(!waiting.admit(socket, peer, &Admission::Closed));
         let count = |uid| waiting.0.iter().filter(|one| one.peer.uid == uid).count();
         assert_eq!((count(0), count(few), count(many)), (SILENT - 1, 1, FOREIGN - 1));
         waiting.0.push(one(0));

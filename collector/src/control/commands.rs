@@ -97,7 +97,7 @@ impl ControlSocket {
             while !is_over(&listening, &ended) {
                 answering.retain(|thread: &JoinHandle<()>| !thread.is_finished());
                 // A client that has gone needs no answer.
-                if let Ok(Some(client)) = listening.let_in() {
+                if let Ok(Some(client)) = listening.accept() {
                     answering.extend(serve(Arc::new(client), &handler, answering.len() < AT_ONCE));
                 }
             }

@@ -209,7 +209,7 @@ impl Requests {
     }
 
     /// Executes a command, in a thread that nobody else waits for.
-    pub(crate) fn obey(&self, words: &[OsString]) -> Answer {
+    pub(crate) fn execute(&self, words: &[OsString]) -> Answer {
         let words: Vec<&str> = words.iter().filter_map(|word| word.to_str()).collect();
         match words.as_slice() {
             ["detach", pid] => match pid.parse().map_or(Detached::Unknown, |pid| self.host.close(pid)) {
