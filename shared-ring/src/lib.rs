@@ -56,7 +56,7 @@
 //! | module `length` | agent Release | collector, Acquire | the description is complete before it has a length |
 //! | control `recording`, `owner` | collector / kernel | agents, Relaxed | a flag, on which no other read depends |
 //! | counters of slots, `refused` | agents, Relaxed | collector, Relaxed | numbers, on which nothing depends |
-//! | control `asleep`, heads | `SeqCst` fences | `SeqCst` fences | either the producer sees that the collector sleeps, or the collector sees the filled ring, see [`bell`] |
+//! | control `asleep`, heads | `SeqCst` fences | `SeqCst` fences | either the producer sees that the collector sleeps, or the collector sees the filled ring, see [`wakeup`] |
 //! | doorbell `generation` | attacher, Release | dormant agents, Relaxed, then Acquire | whoever sees a ring sees whom it is for |
 //! | segment `wakeups` | agents, Release | collector, Acquire; then a futex | a collector that has counted a call sees what it was made for |
 //!
