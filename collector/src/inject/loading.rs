@@ -4,7 +4,7 @@ use super::host::Host;
 use super::remote::{AREA, Caller, Failed, Patience, ThreadState, look};
 use super::safepoint::{Obstacle, SafepointChecker};
 use crate::ptrace::breakpoints::Ready;
-use crate::ptrace::refusal::{Refusal, is_ours, unseized};
+use crate::ptrace::refusal::{Refusal, is_passing, unseized};
 use crate::ptrace::threads::idlest;
 use crate::ptrace::tracee::late;
 use crate::ptrace::tracer::is_abandoned;
@@ -229,7 +229,7 @@ fn questions<'n>(names: impl Iterator<Item = &'n [u8]>, address: u64) -> (Vec<u8
 fn ended<T>(pid: u32, thread: u32, error: std::io::Error) -> Result<Option<T>, Refusal> {
     match unseized(pid, thread, error) {
         None => Ok(None),
-        Some(Refusal::Traced { by }) if is_ours(by) => Ok(None),
+        Some(Refusal::Traced { by }) if is_passing(by) => Ok(None),
         Some(refusal) => Err(refusal),
     }
 }

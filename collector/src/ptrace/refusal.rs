@@ -143,7 +143,7 @@ pub(crate) fn once_free<T>(mut attempt: impl FnMut() -> Result<T, Refusal>) -> R
     loop {
         match attempt() {
             // No thread is stopped while this waits: the failed attempt was dropped.
-            Err(Refusal::Traced { by }) if is_ours(by) && Instant::now() < deadline => {
+            Err(Refusal::Traced { by }) if is_passing(by) && Instant::now() < deadline => {
                 std::thread::sleep(NAP);
             }
             result => return result,
@@ -151,12 +151,16 @@ pub(crate) fn once_free<T>(mut attempt: impl FnMut() -> Result<T, Refusal>) -> R
     }
 }
 
-/// True for a thread of a process that executes what this one executes.
-pub(crate) fn is_ours(thread: u32) -> bool {
+/// True for a tracer that executes what this process executes, and for one that has ended since it was seen.
+pub(crate) fn is_passing(tracer: u32) -> bool {
     let executes = |process: &dyn std::fmt::Display| fs::metadata(format!("/proc/{process}/exe"));
-    match (executes(&thread), executes(&"self")) {
+    match (executes(&tracer), executes(&"self")) {
         (Ok(theirs), Ok(own)) => (theirs.dev(), theirs.ino()) == (own.dev(), own.ino()),
-        _ => false,
+        // A thread that is ending executes nothing, shortly before it is gone.
+        (Err(error), _) => {
+            error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(libc::ESRCH)
+        }
+        (Ok(_), Err(_)) => false,
     }
 }
 
@@ -249,5 +253,28 @@ mod tests {
         assert!(matches!(with("TracerPid:\t0", "TracerPid:\t77"), Err(Refusal::Traced { by: 77 })));
         assert!(matches!(with("Seccomp:\t0", "Seccomp:\t2"), Err(Refusal::Confined)));
         assert!(matches!(with("features:\t", "features:\tshstk wrss"), Err(Refusal::ShadowStack)));
+    }
+
+    /// Check that tracers of ours, and those that have ended since they were seen, are not in the way for long.
+    #[test]
+    fn who_traces_in_passing_is_waited_for() {
+        let ended = std::thread::spawn(|| rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned());
+        let ended = ended.join().unwrap();
+        for by in [std::process::id(), ended] {
+            let mut attempts = 0..3;
+            let result = once_free(|| attempts.next().map_or(Ok(()), |_| Err(Refusal::Traced { by })));
+            assert!(result.is_ok(), "{by}: {result:?}");
+        }
+        let mut other = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
+        let by = other.id();
+        // Until it has executed the program, it executes what we do.
+        let is_other = || fs::read(format!("/proc/{by}/comm")).is_ok_and(|name| name == b"sleep\n");
+        while !is_other() {
+            std::thread::sleep(NAP);
+        }
+        let refused = once_free(|| Err::<(), _>(Refusal::Traced { by }));
+        assert!(matches!(refused, Err(Refusal::Traced { .. })));
+        other.kill().unwrap();
+        other.wait().unwrap();
     }
 }
