@@ -84,6 +84,8 @@ struct Words {
     waking: usize,
     /// From images that had to be looked at.
     polled: usize,
+    /// Some process was met for the first time.
+    has_met: bool,
 }
 
 /// State of the running thread.
@@ -147,7 +149,7 @@ impl Round {
         }
         let parted = self.part(is_whole);
         let moved = self.sweep(now, is_whole);
-        self.waiter.moved(moved.waking + moved.polled, parted > 0);
+        self.waiter.moved(moved.waking + moved.polled, moved.has_met || parted > 0);
         let is_last = is_stopping && self.held.is_none() && self.ready.all().all(ImageDrain::is_read);
         for (image, _) in self.ready.visit(is_whole) {
             image.finish_ended(&mut self.merger);
@@ -234,6 +236,7 @@ impl Round {
             counts: &self.drain.shared.counts,
             watcher: &self.drain.watcher,
             clock: &self.drain.clock,
+            has_met: false,
         };
         let (mut waking, mut polled) = (0, 0);
         let can_wait = self.waiter.can_wait_for(self.ready.busy().count());
@@ -241,7 +244,7 @@ impl Round {
             let of_which = if is_busy && can_wait { &mut waking } else { &mut polled };
             *of_which += image.sweep(&mut sweep);
         }
-        Words { waking, polled }
+        Words { waking, polled, has_met: sweep.has_met }
     }
 
     /// Merges everything that is due, and sends what fills batches.
@@ -284,7 +287,8 @@ impl Round {
         let mut images = busy.clone();
         let is_due =
             || images.any(|image| image.is_due() || image.is_behind() || (scans && image.has_parting()));
-        self.waiter.sleep(busy.map(|image| &image.image), self.ready.is_too_large(), is_due);
+        let heard = busy.map(|image| (&*image.image, image.heard));
+        self.waiter.sleep(heard, self.ready.is_too_large(), is_due);
     }
 }
 

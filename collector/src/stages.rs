@@ -100,7 +100,7 @@ impl Stages {
     /// First stage: copies everything from the rings, frees the space, and checks it. Returns the number of words.
     pub fn check(&mut self) -> usize {
         let Stages { drained, merger, counts, watcher, clock, .. } = self;
-        drained.sweep(&mut Sweep { turn: usize::MAX, merger, counts, watcher, clock })
+        drained.sweep(&mut Sweep { turn: usize::MAX, merger, counts, watcher, clock, has_met: false })
     }
 
     /// Second stage: merges it into batches.

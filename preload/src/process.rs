@@ -36,7 +36,7 @@ pub(crate) mod wrappers;
 
 pub(crate) use shared_ring::process_slot::Loss;
 pub(crate) use slots::{
-    count_own_allocation, follows_forks, is_followed, is_forsaken, is_itself, lose, next_fork, ring, slot,
+    call, count_own_allocation, follows_forks, is_followed, is_forsaken, is_itself, lose, next_fork, slot,
     slot_index, slot_to_part_at,
 };
 

@@ -6,13 +6,16 @@
 //!
 //! ```text
 //!   producer                              collector
-//!   head = 40        (published before)   count = wakeups
-//!   ── fence ──                           asleep = 1
-//!   asleep?                               ── fence ──
-//!     1: wakeups += 1, wake               a head past its mark?
-//!     0: the collector will look            yes: asleep = 0, drain
-//!                                           no:  wait while wakeups == count
+//!                                         count = wakeups, then read the rings
+//!   head = 40        (published before)   asleep = 1
+//!   ── fence ──                           ── fence ──
+//!   asleep?                               a head past its mark?
+//!     1: wakeups += 1, wake                 yes: asleep = 0, drain
+//!     0: the collector will look            no:  wait while wakeups == count
 //! ```
+//!
+//! What is no matter of a mark, as the beginning of a thread, is a *call*: it is counted whether the collector sleeps
+//! or not. So one that comes after the collector has read the caller's ring keeps it from sleeping.
 //!
 //! `asleep` is in the control memory, which agents cannot write; `wakeups` is in the segment, which they can. A rogue
 //! agent can call at any time, so a collector that was woken for nothing should not listen for a while.
@@ -40,22 +43,38 @@ impl Wakeup<'_> {
         fence(Ordering::SeqCst);
         // Relaxed: the fence orders it.
         if self.asleep.load(Ordering::Relaxed) != 0 {
-            // Release pairs with the Acquire load in `fall_asleep`: a collector that has counted this call sees what
-            // the call was made for.
+            // Release pairs with the Acquire load in `listen`: a collector that has counted this sees the heads.
             self.count.fetch_add(1, Ordering::Release);
+            (self.wake)(self.count);
+        }
+    }
+
+    /// The agent's side: has the collector read what was published before, however little it is.
+    #[cold]
+    pub fn call(&self) {
+        // Release pairs with the Acquire load in `listen`: a collector that has counted this call sees what it was made
+        // for.
+        self.count.fetch_add(1, Ordering::Release);
+        // Pairs with the fence in `fall_asleep`: the call is counted before we check whether it sleeps.
+        fence(Ordering::SeqCst);
+        // Relaxed: the fence orders it.
+        if self.asleep.load(Ordering::Relaxed) != 0 {
             (self.wake)(self.count);
         }
     }
 }
 
-/// The collector's side, before it looks at the heads: announces that it sleeps. Returns the count to wait on.
-pub fn fall_asleep(asleep: &AtomicU32, wakeups: &AtomicU32) -> u32 {
-    // Acquire pairs with the Release addition in `notify`.
-    let count = wakeups.load(Ordering::Acquire);
+/// The collector's side, before it reads rings: the count to wait on after it has read them.
+pub fn listen(wakeups: &AtomicU32) -> u32 {
+    // Acquire pairs with the Release additions of agents.
+    wakeups.load(Ordering::Acquire)
+}
+
+/// The collector's side, before it looks at the heads: announces that it sleeps.
+pub fn fall_asleep(asleep: &AtomicU32) {
     asleep.store(1, Ordering::Relaxed);
-    // Pairs with the fence in `notify`: sleep is announced before we look at the heads.
+    // Pairs with the fences of agents: sleep is announced before we look at the heads, and wait on the count.
     fence(Ordering::SeqCst);
-    count
 }
 
 /// The collector's side: announces that it is awake.

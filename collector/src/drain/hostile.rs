@@ -2,6 +2,7 @@
 
 use super::batch::{Batch, Part};
 use super::queue::{Received, queue};
+use super::waiter::Woken;
 use super::*;
 use crate::image::ImageId;
 use crate::image::liveness::Liveness;
@@ -17,7 +18,7 @@ use proptest::prelude::*;
 use shared_ring::Geometry;
 use shared_ring::record::name::{MAX_NAME, MarkKind, Named};
 use shared_ring::record::{Record, encode};
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU32, AtomicU64};
 
 const GEOMETRY: Geometry =
     Geometry { rings: 2, ring_words: 9, nodes: 10, pcs: 10, slots: 2, module_bytes: 14 };
@@ -83,7 +84,7 @@ impl Bench {
         let mut batch = Batch::default();
         for turn in 0.. {
             assert!(turn < 10_000, "what is left is never read");
-            drained.sweep(&mut Sweep { turn: 7, merger, counts, watcher, clock });
+            drained.sweep(&mut Sweep { turn: 7, merger, counts, watcher, clock, has_met: false });
             if !drained.is_behind() {
                 break;
             }
@@ -221,7 +222,9 @@ fn endless_execs_keep_nobody_busy() {
             bench.commit(0, &words[..length]);
         }
         let Bench { drained, merger, counts, watcher, clock, .. } = &mut bench;
-        assert!(drained.sweep(&mut Sweep { turn: 6000, merger, counts, watcher, clock }) > 2000);
+        assert!(
+            drained.sweep(&mut Sweep { turn: 6000, merger, counts, watcher, clock, has_met: false }) > 2000
+        );
         let asked: Vec<Request> = asked.try_iter().collect();
         let is_exec =
             |request: &Request| matches!(request, Request::Exec { .. } | Request::ExecFailed { .. });
@@ -427,7 +430,7 @@ fn what_waits_is_bounded() {
         }
         bench.commit(1, &[later[0]]);
         let Bench { drained, merger, counts, watcher, clock, .. } = &mut bench;
-        drained.sweep(&mut Sweep { turn, merger, counts, watcher, clock });
+        drained.sweep(&mut Sweep { turn, merger, counts, watcher, clock, has_met: false });
         while merger.merge(drained.read_until(merger), &mut batch) {}
         merger.compact(0);
         most = most.max(merger.waiting());
@@ -516,7 +519,7 @@ fn draining_reads_nothing() {
     }
     let (before, asking) = read_so_far();
     let Bench { drained, merger, counts, watcher, clock, .. } = &mut bench;
-    assert!(drained.sweep(&mut Sweep { turn: TURN, merger, counts, watcher, clock }) > 0);
+    assert!(drained.sweep(&mut Sweep { turn: TURN, merger, counts, watcher, clock, has_met: false }) > 0);
     drained.finish_all(merger, clock.now());
     assert_eq!(read_so_far().0, before + asking);
     let mut batch = Batch::default();
@@ -553,4 +556,31 @@ fn image_stays_until_all_is_read() {
     bench.drained.finish_all(&mut bench.merger, bench.clock.now());
     bench.round();
     assert!(bench.drained.is_over(&bench.merger));
+}
+
+/// Check that the thread does not sleep when an agent has called after its rings were read: what a process that has
+/// just begun is, only the process itself can tell, while it lives.
+#[test]
+fn calls_after_a_look_are_heard() {
+    let mut bench = Bench::new();
+    let Bench { image, drained, merger, counts, watcher, clock, .. } = &mut bench;
+    let mut waiter = Waiter::new(Arc::default());
+    for is_called in [false, true] {
+        waiter.listen();
+        drained.sweep(&mut Sweep { turn: TURN, merger, counts, watcher, clock, has_met: false });
+        let header = image.memory.segment().header();
+        // The agent sees that we are awake, so it does not wake us.
+        let wake = |_: &AtomicU32| panic!("we are awake");
+        let calls = shared_ring::wakeup::Wakeup {
+            asleep: &image.memory.control().header().asleep,
+            count: &header.wakeups,
+            wake,
+        };
+        if is_called {
+            calls.call();
+        }
+        calls.notify();
+        waiter.sleep(std::iter::once((&**image, drained.heard)), false, || false);
+        assert_eq!(waiter.woken == Woken::Agent, is_called, "{waiter:?}");
+    }
 }

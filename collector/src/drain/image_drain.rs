@@ -12,6 +12,7 @@ use rustix::thread::futex;
 use shared_ring::Corrupt;
 use shared_ring::record::Record;
 use shared_ring::ring::Consumer;
+use shared_ring::wakeup;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
@@ -46,6 +47,8 @@ pub(crate) struct Sweep<'d> {
     pub(crate) counts: &'d Counts,
     pub(crate) watcher: &'d Watcher,
     pub(crate) clock: &'d Clock,
+    /// Set once a process was met that is to be watched.
+    pub(crate) has_met: bool,
 }
 
 /// The reading end of a ring.
@@ -89,6 +92,8 @@ pub(crate) struct ImageDrain {
     scanned_at_exit: BTreeSet<u32>,
     /// The last sweep has read nothing.
     is_silent: bool,
+    /// The count of its agents' calls when the last sweep began, see [`shared_ring::wakeup`].
+    pub(crate) heard: u32,
     /// How far each ring is to be read once the recording ends, so that a process that keeps writing holds nobody up.
     goals: Option<Vec<u64>>,
 }
@@ -102,6 +107,7 @@ impl ImageDrain {
             ending: Vec::new(),
             scanned_at_exit: BTreeSet::new(),
             is_silent: false,
+            heard: 0,
             goals: None,
         }
     }
@@ -182,6 +188,7 @@ impl ImageDrain {
 
     /// Copies what the rings hold and checks it; returns the number of words.
     pub(crate) fn sweep(&mut self, sweep: &mut Sweep<'_>) -> usize {
+        self.heard = wakeup::listen(&self.image.memory.segment().header().wakeups);
         self.note_rings(sweep.merger);
         let words = (0..self.sources.len()).map(|ring| self.sweep_ring(ring, sweep)).sum();
         self.is_silent = words == 0;
@@ -236,7 +243,7 @@ impl ImageDrain {
         let ImageDrain { image, sources, slots, .. } = self;
         let Some(source) = sources.get_mut(ring) else { return Ok(()) };
         let now = sweep.clock.now().saturating_add(EPSILON);
-        let Sweep { merger, counts, watcher, .. } = sweep;
+        let Sweep { merger, counts, watcher, has_met, .. } = sweep;
         let mut notes = Vec::new();
         // Only a process's last word about an exec counts, so repeating it without end keeps nobody busy.
         let mut execs = BTreeMap::new();
@@ -262,6 +269,7 @@ impl ImageDrain {
                     // The process that connected has been watched since then.
                     if known.is_none() && !(slot == 0 && ns_pid == image.info.ns_pid) {
                         image.note_fork();
+                        *has_met = true;
                         let (image, slot_process) = (image.clone(), slot_process.clone());
                         watcher.ask(Request::Watch { image, slot, slot_process });
                     }

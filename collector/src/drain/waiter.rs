@@ -38,7 +38,7 @@ const WORTH: usize = 128;
 
 /// What woke the thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Woken {
+pub(super) enum Woken {
     Us,
     Agent,
     Clock,
@@ -51,7 +51,7 @@ pub(crate) struct Waiter {
     /// The wakeup's count before the current round.
     seen: u32,
     waits: Vec<Wait>,
-    woken: Woken,
+    pub(super) woken: Woken,
     backoff: Duration,
     /// When the present round began.
     began: Instant,
@@ -111,11 +111,11 @@ impl Waiter {
     }
 
     /// Sleeps until there is something to do; if there are `others` besides these images, until these have to be
-    /// looked at. `is_due` tells whether there is something already; it is called once all agents know that we are
+    /// looked at. Each image comes with the count of calls when it was last read. `is_due` tells whether there is something already; it is called once all agents know that we are
     /// about to sleep.
     pub(crate) fn sleep<'i>(
         &mut self,
-        images: impl Iterator<Item = &'i Arc<Image>> + Clone,
+        images: impl Iterator<Item = (&'i Image, u32)> + Clone,
         others: bool,
         is_due: impl FnOnce() -> bool,
     ) {
@@ -130,13 +130,12 @@ impl Waiter {
         }
         let mut is_anybody = false;
         let mut is_too_many = false;
-        for image in images.clone() {
+        for (image, heard) in images.clone() {
             is_anybody = true;
-            let wakeups = &image.memory.segment().header().wakeups;
-            let count = wakeup::fall_asleep(&image.memory.control().header().asleep, wakeups);
+            wakeup::fall_asleep(&image.memory.control().header().asleep);
             is_too_many |= self.waits.len() == MOST;
             if !is_too_many {
-                self.add(wakeups, count, WaitFlags::empty());
+                self.add(&image.memory.segment().header().wakeups, heard, WaitFlags::empty());
             }
         }
         let longest = match (is_anybody || others, others || is_too_many || !self.can_wait_for_many) {
@@ -145,7 +144,7 @@ impl Waiter {
             (true, true) => self.polling.saturating_sub(self.polled.elapsed()),
         };
         self.woken = if is_due() { Woken::Us } else { self.wait(longest) };
-        for image in images {
+        for (image, _) in images {
             wakeup::wake_up(&image.memory.control().header().asleep);
         }
     }
@@ -237,7 +236,7 @@ mod tests {
     /// often.
     #[test]
     fn long_idle_rounds_are_rare() {
-        let (_bell, mut waiter) = waiter(false);
+        let (_wakeup, mut waiter) = waiter(false);
         for (took, words, expected) in
             [(0, 0, POLLING), (4, WORTH, POLLING), (4, 0, 4 * REST * MS), (9, 0, LONGEST)]
         {
@@ -255,7 +254,7 @@ mod tests {
     /// Check that calls for nothing make it back off, longer and longer up to a limit, until one for something.
     #[test]
     fn calls_for_nothing_make_it_back_off() {
-        let (_bell, mut waiter) = waiter(true);
+        let (_wakeup, mut waiter) = waiter(true);
         waiter.woken = Woken::Agent;
         for expected in [1, 2, 4, 8, 16, 32, 50, 50] {
             waiter.moved(WORTH - 1, false);

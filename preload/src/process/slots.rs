@@ -65,11 +65,11 @@ pub(crate) fn slot_to_part_at() -> Option<&'static ProcessSlot> {
     slot()
 }
 
-/// Wakes the collector, if it sleeps, to read at once what was recorded.
+/// Has the collector read at once what was recorded.
 #[cold]
-pub(crate) fn ring() {
+pub(crate) fn call() {
     if let Some(session) = session() {
-        session.wakeup().notify();
+        session.wakeup().call();
     }
 }
 

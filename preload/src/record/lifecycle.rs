@@ -48,7 +48,7 @@ pub(crate) fn exiting(code: Option<c_int>) {
         // Relaxed: only the thread that stored it has to see it.
         FIRST_TO_PART.store(local, Ordering::Relaxed);
         tracker::exiting(code);
-        process::ring();
+        process::call();
     } else if FIRST_TO_PART.load(Ordering::Relaxed) == local {
         // A handler that has interrupted the wait wants the process to end now.
         return tracker::exiting(code);

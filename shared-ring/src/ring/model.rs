@@ -116,7 +116,8 @@ fn no_wake_up_is_lost() {
             }
         });
         let consumer = Consumer::new(&ring.words, &ring.head, &ring.tail, 0);
-        let count = wakeup::fall_asleep(asleep, wakeups);
+        let count = wakeup::listen(wakeups);
+        wakeup::fall_asleep(asleep);
         if !consumer.is_past_mark() {
             let mut queue = QUEUE.0.lock().unwrap();
             // The kernel compares and queues in one step.
@@ -127,5 +128,45 @@ fn no_wake_up_is_lost() {
         wakeup::wake_up(asleep);
         producer.join().unwrap();
         assert!(consumer.is_past_mark());
+    });
+}
+
+/// Check that a collector reads what it was called for before it sleeps, even if the call comes after it has read the
+/// ring and before it sleeps.
+#[test]
+fn no_call_is_lost() {
+    loom::model(|| {
+        let ring: &'static Shared = Box::leak(Box::new(Shared::new(8)));
+        let words: &'static [AtomicU32; 2] = Box::leak(Box::new([AtomicU32::new(0), AtomicU32::new(0)]));
+        let [asleep, wakeups] = words;
+        let wake = |_: &AtomicU32| {
+            let _queue = QUEUE.0.lock().unwrap();
+            QUEUE.1.notify_all();
+        };
+        let mut producer = Producer::new(&ring.words, &ring.head, &ring.tail).with_wakeup(Wakeup {
+            asleep,
+            count: wakeups,
+            wake,
+        });
+        let producer = thread::spawn(move || {
+            producer.reserve(1, 0).unwrap().push(7);
+            producer.call();
+        });
+        let mut consumer = Consumer::new(&ring.words, &ring.head, &ring.tail, 0);
+        loop {
+            let count = wakeup::listen(wakeups);
+            if consumer.take(usize::MAX, |_| ()).unwrap() > 0 {
+                break;
+            }
+            wakeup::fall_asleep(asleep);
+            let mut queue = QUEUE.0.lock().unwrap();
+            // The kernel compares and queues in one step.
+            while wakeups.load(Ordering::Relaxed) == count {
+                queue = QUEUE.1.wait(queue).unwrap();
+            }
+            drop(queue);
+            wakeup::wake_up(asleep);
+        }
+        producer.join().unwrap();
     });
 }

@@ -34,11 +34,11 @@ impl<'a> Producer<'a> {
         Self { wakeup: Some(wakeup), ..self }
     }
 
-    /// Wakes the consumer if it sleeps, however little there is to read.
+    /// Has the consumer read what was published before, however little it is.
     #[cold]
     pub fn call(&self) {
         if let Some(wakeup) = &self.wakeup {
-            wakeup.notify();
+            wakeup.call();
         }
     }
 
@@ -78,8 +78,10 @@ impl<'a> Producer<'a> {
         // The next look comes before all of that is written, so that a sleeping consumer is woken in time.
         let step = (capacity / LOOKS as u64).max(need);
         self.limit = self.position + free.min(step);
-        if used >= mark(self.words.len()) as u64 {
-            self.call();
+        if used >= mark(self.words.len()) as u64
+            && let Some(wakeup) = &self.wakeup
+        {
+            wakeup.notify();
         }
         free >= need
     }
