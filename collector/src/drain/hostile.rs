@@ -4,17 +4,19 @@ use super::batch::{Batch, Part};
 use super::queue::{Received, queue};
 use super::waiter::Woken;
 use super::*;
-use crate::image::ImageId;
 use crate::image::liveness::Liveness;
 use crate::image::memory::{Memory, Policy};
 use crate::image::wakeup::MOST;
 use crate::image::watcher::Request;
+use crate::image::{End, ImageId};
 use crate::proc::process::Info;
+use crate::proc::wait_status::wait_status;
 use crate::tables::processes::Rules;
 use crate::writer::pipeline::Pipeline;
 use crate::writer::snapshot;
 use capture::{Reader, Summary};
 use proptest::prelude::*;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use shared_ring::Geometry;
 use shared_ring::record::name::{MAX_NAME, MarkKind, Named};
 use shared_ring::record::{Record, encode};
@@ -50,7 +52,8 @@ impl Bench {
         let mut memory = Memory::new(geometry, policy, liveness.keeper().unwrap()).unwrap();
         // As if a process had mapped the memory and is gone.
         drop(memory.take_descriptors());
-        let info = Info { pid: std::process::id(), ..Info::default() };
+        let pid = std::process::id();
+        let info = Info { pid, ns_pid: pid, ..Info::default() };
         let image = Image::new(id, memory, info, Arc::default(), liveness, Arc::default());
         let folder = tempfile::tempdir().unwrap();
         let clock = Clock::start();
@@ -583,4 +586,37 @@ fn calls_after_a_look_are_heard() {
         waiter.sleep(std::iter::once((&**image, drained.heard)), false, || false);
         assert_eq!(waiter.woken == Woken::Agent, is_called, "{waiter:?}");
     }
+}
+
+/// Check that it is known how a process ended that was killed and reaped before the thread that watches woke up.
+#[test]
+fn ends_of_short_processes_are_known() {
+    let mut bench = Bench::new();
+    let asked;
+    (bench.watcher, asked) = Watcher::idle();
+    let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+    let slots = bench.image.memory.segment().slots();
+    slots[1].claim(child.id(), Some(0));
+    bench.image.memory.segment().header().slots_used.store(2, Ordering::Release);
+    let owner = encode(Record::Owner { slot: 1, tid: 1, time: 5 }, 0);
+    bench.commit(0, &owner.0[..owner.1]);
+    let Bench { image, drained, merger, counts, watcher, clock, .. } = &mut bench;
+    let mut sweep = Sweep { turn: TURN, merger, counts, watcher, clock, has_met: false };
+    drained.sweep(&mut sweep);
+    assert!(sweep.has_met);
+    let pidfd = pidfd_open(Pid::from_child(&child), PidfdFlags::empty()).ok();
+    child.kill().and_then(|()| child.wait()).unwrap();
+    let (watcher, _) = Watcher::start(*clock).unwrap();
+    watcher.ask(asked.recv().unwrap());
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let end = loop {
+        match image.take_end(1) {
+            None if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(1)),
+            end => break end,
+        }
+    };
+    let Some(pidfd) = pidfd.filter(|pidfd| wait_status(Some(pidfd), child.id()).is_some()) else {
+        return println!("skipped: how a reaped process ended (the kernel is older than Linux 6.15)");
+    };
+    assert!(matches!(end, Some(End::Gone(Some(libc::SIGKILL)))), "{end:?} {pidfd:?}");
 }

@@ -270,8 +270,7 @@ impl ImageDrain {
                     if known.is_none() && !(slot == 0 && ns_pid == image.info.ns_pid) {
                         image.note_fork();
                         *has_met = true;
-                        let (image, slot_process) = (image.clone(), slot_process.clone());
-                        watcher.ask(Request::Watch { image, slot, slot_process });
+                        watcher.watch_fork(image, slot, slot_process.clone());
                     }
                     let event = Lifecycle::Started(Arrival { slot, slot_process, origin });
                     notes.push(Message { time, image: image.id, event });

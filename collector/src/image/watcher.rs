@@ -27,8 +27,9 @@ const UNHEARD: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 
 /// A request to the watcher.
 pub(crate) enum Request {
-    /// Report when the process in this slot is gone.
-    Watch { image: Arc<Image>, slot: u32, slot_process: Arc<SlotProcess> },
+    /// Report when the process in this slot is gone; here is the pidfd of the process that has its number in our
+    /// namespace, if it has been opened.
+    Watch { image: Arc<Image>, slot: u32, slot_process: Arc<SlotProcess>, pidfd: Option<OwnedFd> },
     /// The process that connected is watched already.
     Watched { image: Arc<Image>, pidfd: Arc<OwnedFd> },
     /// The process in this slot is about to exec, …
@@ -107,7 +108,16 @@ impl Watcher {
             }
         }
         let slot_process = Arc::new(SlotProcess::found(image.info.ns_pid, image.info.pid));
-        self.ask(Request::Watch { image: image.clone(), slot: 0, slot_process });
+        self.ask(Request::Watch { image: image.clone(), slot: 0, slot_process, pidfd: None });
+    }
+
+    /// Watches a process that has just begun. It may be gone before the thread wakes up, and how it ended is known of
+    /// what was opened before. Waits for nothing.
+    pub(crate) fn watch_fork(&self, image: &Arc<Image>, slot: u32, slot_process: Arc<SlotProcess>) {
+        let is_number_ours = image.info.pid == image.info.ns_pid;
+        let number = Pid::from_raw(slot_process.ns_pid().cast_signed()).filter(|_| is_number_ours);
+        let pidfd = number.and_then(|number| pidfd_open(number, PidfdFlags::empty()).ok());
+        self.ask(Request::Watch { image: image.clone(), slot, slot_process, pidfd });
     }
 
     /// Sends a request.
@@ -148,7 +158,7 @@ impl Watch {
             self.look_at_execing();
             for place in self.unwatched.drain().collect::<Vec<_>>() {
                 if let Some(Watched { image, ns_pid, pid, .. }) = self.all.remove(&place) {
-                    self.watch(place, image, ns_pid, pid);
+                    self.watch(place, image, ns_pid, pid, None);
                 }
             }
             self.wait(alarm, &mut news);
@@ -157,11 +167,13 @@ impl Watch {
 
     fn take(&mut self, request: Request) {
         match request {
-            Request::Watch { image, slot, slot_process } => {
+            Request::Watch { image, slot, slot_process, pidfd } => {
                 self.execing.remove(&(image.id, slot));
                 let ns_pid = slot_process.ns_pid();
                 match image.find(&slot_process, &mut self.scan) {
-                    Some(pid) => self.watch((image.id, slot), image, ns_pid, pid),
+                    Some(pid) => {
+                        self.watch((image.id, slot), image, ns_pid, pid, pidfd.filter(|_| pid == ns_pid));
+                    }
                     // Gone before we could look.
                     None => image.gone(slot, ns_pid, None),
                 }
@@ -182,8 +194,12 @@ impl Watch {
     }
 
     /// Watches a process from now on, in place of an earlier one: that has ended, or its slot would not be free.
-    fn watch(&mut self, place: Place, image: Arc<Image>, ns_pid: u32, pid: u32) {
-        let pidfd = match open(&image, pid) {
+    fn watch(&mut self, place: Place, image: Arc<Image>, ns_pid: u32, pid: u32, opened: Option<OwnedFd>) {
+        let found = match opened.filter(|_| is_the_one(&image, pid)) {
+            Some(pidfd) => Found::Pidfd(pidfd),
+            None => open(&image, pid),
+        };
+        let pidfd = match found {
             Found::Pidfd(pidfd) => add(&self.epoll, &pidfd, place).then(|| Arc::new(pidfd)),
             Found::Unwatchable => None,
             Found::Gone => {
