@@ -36,11 +36,6 @@ pub(crate) struct Capture {
 }
 
 impl Capture {
-    /// Loads the capture.
-    pub(super) fn open(&self) -> Result<Loaded, Failure> {
-        self.ask(&Query::default())
-    }
-
     /// Loads the part that was asked for.
     pub(super) fn ask(&self, query: &Query) -> Result<Loaded, Failure> {
         self.seen(query, &Lens::default())

@@ -2,6 +2,7 @@
 
 use super::opened_capture::{self, Capture};
 use crate::exit::{Failure, Outcome};
+use analysis::query::Query;
 use clap::Args;
 use engine::Recorded;
 use export::sql::{self, Form};
@@ -40,7 +41,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
         Arguments { csv: true, .. } => Form::Csv,
         _ => Form::Text,
     };
-    let loaded = capture.open()?;
+    let loaded = capture.ask(&Query::default())?;
     let events = Recorded::new(&capture.file);
     let mut wrong = None;
     let code = opened_capture::print(|out, _| match sql::query(out, &loaded, &events, statement, form) {
