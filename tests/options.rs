@@ -87,6 +87,25 @@ fn command_lines_are_left_out_on_demand() {
     assert!(!bytes.windows(11).any(|window| window == b"spawn-empty"), "arguments are in the file");
 }
 
+/// Check that a recording has the labels of its machine and the user's, which count more, and a process those that its
+/// environment gives it; and that they are a column of tables.
+#[test]
+fn labels_say_where_it_was_recorded() {
+    let recording = record(c("allocates_once").build())
+        .env("OTEL_RESOURCE_ATTRIBUTES", "service.name=shop,service.version=1.2")
+        .options(["--label", "host.name=elsewhere", "--label", "team=a=b"]);
+    let (_, capture) = recording.succeed();
+    let info = capture.info();
+    assert_eq!((&info["labels"]["host.name"], &info["labels"]["team"]), (&"elsewhere".into(), &"a=b".into()));
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").expect("Linux has a release");
+    assert_eq!(info["labels"]["os.version"], release.trim());
+    let process = &info["processes"][0]["labels"];
+    assert_eq!((&process["service.name"], &process["service.version"]), (&"shop".into(), &"1.2".into()));
+    let sql = "select labels ->> '$.team' || labels ->> '$.\"service.name\"' from processes";
+    let found = capture.show(&["query", sql]);
+    assert!(found.text().ends_with("a=bshop\n"), "{}", found.text());
+}
+
 /// Check that a child which is not followed may limit its memory as it would alone.
 #[test]
 fn unfollowed_children_may_limit_themselves() {

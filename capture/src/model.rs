@@ -23,6 +23,9 @@ pub struct Metadata {
     pub options: Vec<(String, String)>,
     /// Mean sampling distance in bytes, 0 when every allocation was recorded: see [`crate::Sampling`].
     pub sample_interval: u64,
+    /// Where it was recorded, and what the user says of it, as `name`, `value`. Names are OpenTelemetry's for attributes
+    /// of resources, such as `host.name`, where it has one.
+    pub labels: Vec<(String, String)>,
 }
 
 impl Metadata {
@@ -100,6 +103,8 @@ pub struct Process {
     pub end: Option<ProcessEnd>,
     /// True when it ran before its recording began: earlier blocks are not known, and frees of them mean nothing.
     pub attached: bool,
+    /// What it runs in, such as `container.id`, and what it says of itself: as in [`Metadata::labels`].
+    pub labels: Vec<(String, String)>,
 }
 
 /// End of a process image.

@@ -53,6 +53,7 @@ pub(crate) fn metadata() -> Metadata {
         clock: Clock::MonotonicRaw,
         options: vec![("sample".into(), "0".into())],
         sample_interval: 524_288,
+        labels: vec![("host.name".into(), "box".into())],
     }
 }
 
@@ -240,15 +241,23 @@ pub(crate) fn contents_before_1_8() -> Contents {
     contents
 }
 
+/// What a file of format 1.12 to 1.14 reads as: nothing has labels.
+pub(crate) fn contents_before_1_15() -> Contents {
+    let mut contents = contents();
+    contents.tables.metadata.labels.clear();
+    contents.tables.processes.iter_mut().for_each(|process| process.labels.clear());
+    contents
+}
+
 /// What a file of format 1.10 or 1.11 reads as: where the break was before it moved, and which product overflowed,
 /// is not recorded.
 pub(crate) fn contents_before_1_12() -> Contents {
-    Contents { events: events_of_1_10(), ..contents() }
+    Contents { events: events_of_1_10(), ..contents_before_1_15() }
 }
 
 /// What a file of format 1.9 reads as: failed calls are not recorded.
 pub(crate) fn contents_before_1_10() -> Contents {
-    Contents { events: events_of_1_9(), ..contents() }
+    Contents { events: events_of_1_9(), ..contents_before_1_15() }
 }
 
 /// What a file of format 1.8 reads as: no stack was copied on a machine with a link register.

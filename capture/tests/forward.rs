@@ -36,14 +36,19 @@ fn shorter_records_have_defaults() {
     for chunk in chunks.iter_mut().filter(|chunk| chunk.kind == 10) {
         hand::map_records(chunk, |record| record.truncate(8));
     }
-    // The sampling interval, which collectors without sampling did not write.
+    // Labels and the sampling interval, which earlier collectors did not write.
+    let labels: usize = 8 + fixture::metadata()
+        .labels
+        .iter()
+        .map(|(name, value)| 16 + name.len() + value.len())
+        .sum::<usize>();
     for chunk in chunks.iter_mut().filter(|chunk| chunk.kind == 1) {
-        hand::map_records(chunk, |record| record.truncate(record.len() - 8));
+        hand::map_records(chunk, |record| record.truncate(record.len() - labels - 8));
     }
     let tables = fixture::read(hand::file(1, 0, &chunks)).unwrap().tables;
     let expected = Summary { duration_ns: fixture::summary().duration_ns, ..Summary::default() };
     assert_eq!(tables.summary, Some(expected));
-    assert_eq!(tables.metadata, Metadata { sample_interval: 0, ..fixture::metadata() });
+    assert_eq!(tables.metadata, Metadata { sample_interval: 0, labels: Vec::new(), ..fixture::metadata() });
 }
 
 /// Check that a later major version is refused at once, with the version that reads it.

@@ -107,7 +107,14 @@ fn version_1_11_reads_as_it_was_written() {
 /// Check that the golden file of format 1.12 gives what was recorded in it, except hits of tracepoints.
 #[test]
 fn version_1_12_reads_as_it_was_written() {
-    reads_as("1.12", fixture::contents());
+    reads_as("1.12", fixture::contents_before_1_15());
+}
+
+/// Check that the golden files of formats 1.13 and 1.14 give what was recorded in them.
+#[test]
+fn versions_1_13_and_1_14_read_as_they_were_written() {
+    reads_as("1.13", fixture::contents_before_1_15());
+    reads_as("1.14", fixture::contents_before_1_15());
 }
 
 /// Check that the golden file of format 1.1 gives what was recorded in it, and nothing of what came later.

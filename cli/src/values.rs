@@ -6,6 +6,9 @@ use std::time::Duration;
 /// The longest accepted time: a hundred years.
 const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
+/// Longest label: many of them fit into one record.
+const LONGEST_LABEL: usize = 512;
+
 /// A number of bytes: `4096`, `64K`, `1M`, `2G`, also written `1MiB`. Units are powers of 1024.
 pub(crate) fn size(text: &str) -> Result<usize, String> {
     let unit = |suffix: &str| match suffix.trim_end_matches("iB").trim_end_matches('B') {
@@ -26,6 +29,17 @@ pub(crate) fn ring_size(text: &str) -> Result<usize, String> {
     match size(text)? {
         bytes @ 4096..=0x4000_0000 => Ok(bytes),
         _ => Err("expected a size between 4K and 1G".to_string()),
+    }
+}
+
+/// A label, as `name=value`.
+pub(crate) fn label(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() && text.len() <= LONGEST_LABEL => {
+            Ok((name.to_owned(), value.to_owned()))
+        }
+        Some((name, _)) if !name.is_empty() => Err(format!("it is longer than {LONGEST_LABEL} bytes")),
+        _ => Err("a label is name=value, as in version=1.2".into()),
     }
 }
 

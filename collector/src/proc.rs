@@ -9,6 +9,7 @@
 //! | `preloaded` | what `LD_PRELOAD` names |
 //! | `mapped_file` | the file that a process has mapped |
 //! | `handles` | files kept open for the sake of names |
+//! | `labels` | the container, pod and service that a process is in |
 //! | `vdso` | the library that the kernel maps into every process |
 //! | `wait_status` | how a process has ended that somebody else reaps |
 //! | `out_of_memory` | processes killed by the kernel for lack of memory |
@@ -17,6 +18,7 @@
 
 pub(crate) mod family;
 pub(crate) mod handles;
+pub(crate) mod labels;
 #[expect(unsafe_code, reason = "maps a file to see how the kernel lists it")]
 pub(crate) mod mapped_file;
 #[expect(unsafe_code, reason = "asks the kernel for the number of a process")]

@@ -117,12 +117,14 @@ fn telling() -> Made {
     let tables = &mut made.tables;
     tables.metadata.command = vec!["/home/hedwig/app".into(), "--token=s3cret".into()];
     tables.metadata.boot_id = "b00t-1d".into();
+    tables.metadata.labels = vec![("host.name".into(), "pine".into()), ("team".into(), "larks".into())];
     tables.metadata.options.push(("log".into(), "/home/hedwig/log".into()));
     for process in &mut tables.processes {
         *process = Process {
             name: "hedwig-server".into(),
             executable: "/mnt/office/home/hedwig/bin/hedwig-server".into(),
             command: vec!["server".into(), "--password".into(), "s3cret".into()],
+            labels: vec![("k8s.pod.name".into(), "magpie-0".into())],
             ..process.clone()
         };
     }
@@ -131,7 +133,7 @@ fn telling() -> Made {
     tables.strings.extend(["/home/zoe/src/x.c".into(), "box7::hedwig::run(Acme*)".into()]);
     let summary = tables.summary.get_or_insert_default();
     summary.remarks.push("cannot read /home/hedwig/.config of box7".into());
-    summary.unrecorded.push("7 zoe".into());
+    summary.unrecorded.push("7 zoe on pine".into());
     summary.lost.iter_mut().for_each(|lost| lost.advice = "ask hedwig".into());
     summary.cpu.refused = "box7 refuses".into();
     made
@@ -158,7 +160,8 @@ fn unpacked(capture: &[u8]) -> Vec<u8> {
     out
 }
 
-const SECRETS: [&str; 8] = ["hedwig", "zoe", "s3cret", "password", "box7", "Acme", "b00t", "/home/"];
+const SECRETS: [&str; 11] =
+    ["hedwig", "zoe", "s3cret", "password", "box7", "Acme", "b00t", "/home/", "pine", "larks", "magpie"];
 
 /// Check that no byte of a redacted copy tells what the capture told, in any chunk, while all its numbers stay; and that
 /// the plain copy, read in the same way, has every secret.

@@ -203,8 +203,8 @@ fn walk(value: &Value, visit: &mut impl FnMut(&str)) {
         Value::Object(fields) => {
             for (key, value) in fields {
                 visit(key);
-                // The keys of the options are the recording's.
-                if key != "options" {
+                // The keys of these are the recording's.
+                if !["options", "labels"].contains(&key.as_str()) {
                     walk(value, visit);
                 }
             }

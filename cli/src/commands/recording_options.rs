@@ -36,6 +36,9 @@ pub(crate) struct RecordingOptions {
     /// Do not store command lines in the capture
     #[arg(help_heading = "Output", long)]
     no_cmdline: bool,
+    /// Give the recording a label, as version=1.2; may be repeated. Host, container, pod and service are known without
+    #[arg(help_heading = "Output", long = "label", value_name = "NAME=VALUE", value_parser = values::label)]
+    labels: Vec<(String, String)>,
     /// Print neither progress nor summary
     #[arg(help_heading = "Output", short, long)]
     pub(crate) quiet: bool,
@@ -274,6 +277,7 @@ impl RecordingOptions {
             },
             hears_commands: kind.hears_commands,
             tool_version: env!("CARGO_PKG_VERSION").to_string(),
+            labels: self.labels.clone(),
         }
     }
 

@@ -86,6 +86,8 @@ pub struct Options {
     pub cpu: Option<CpuOptions>,
     /// Version of the tool, for the capture's metadata.
     pub tool_version: String,
+    /// What the user says of the recording, as name and value.
+    pub labels: Vec<(String, String)>,
 }
 
 impl Options {

@@ -1,7 +1,7 @@
 //! What `/proc` says about a process, read while it waits for our answer and therefore exists.
 
 use super::handles::{hold, hold_root};
-use super::namespace;
+use super::{labels, namespace};
 use crate::base::command_line;
 use procfs::process::Process;
 use rustc_hash::FxHashMap;
@@ -35,6 +35,8 @@ pub(crate) struct Info {
     pub(crate) command: Vec<String>,
     /// Working directory, for relative names of libraries.
     pub(crate) folder: PathBuf,
+    /// What it runs in, and what it says of itself.
+    pub(crate) labels: Vec<(String, String)>,
     /// It ran before its recording began: blocks allocated then are unknown.
     pub(crate) attached: bool,
     /// When it got the memory of the recording, in shifted ticks: nothing earlier is recorded of it.
@@ -59,6 +61,7 @@ impl Info {
             root: hold_root(pid),
             command: command_line::read(pid),
             folder: std::fs::read_link(format!("/proc/{pid}/cwd")).unwrap_or_default(),
+            labels: labels::of_process(pid),
             attached: false,
             connected: 0,
         }

@@ -5,6 +5,7 @@ use crate::base::clock::Clock;
 use crate::base::command_line;
 use crate::base::error::{Error, cannot_create};
 use crate::base::options::Options;
+use crate::proc::labels;
 use crate::tables::processes::Rules;
 use crate::writer::output_file::OutputFile;
 use crate::writer::pipeline::Pipeline;
@@ -46,6 +47,7 @@ fn metadata(options: &Options, clock: &Clock) -> Metadata {
             ("on_full".into(), format!("{:?}", options.on_full).to_lowercase()),
         ],
         sample_interval: options.sample_interval.min(MAX_SAMPLE_INTERVAL),
+        labels: labels::merged(labels::of_machine(), &options.labels),
     }
 }
 

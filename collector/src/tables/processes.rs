@@ -159,6 +159,7 @@ impl Processes {
             command: if self.rules.stores_command { info.command.clone() } else { Vec::new() },
             end: None,
             attached: info.attached,
+            labels: info.labels.clone(),
         }
     }
 

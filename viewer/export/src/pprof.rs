@@ -130,7 +130,9 @@ impl<W: Write> Writer<'_, W> {
     }
 
     fn comments(&mut self) -> Vec<i64> {
+        let labels = self.loaded.tables.metadata.labels.iter().map(|(name, value)| format!("{name}={value}"));
         let comments = [CREATOR.to_owned(), scope(self.loaded)].into_iter().chain(caveats(self.loaded));
+        let comments = comments.chain(labels);
         comments.collect::<Vec<_>>().iter().map(|comment| self.string(comment)).collect()
     }
 

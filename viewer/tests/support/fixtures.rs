@@ -211,6 +211,10 @@ pub(crate) fn rich() -> Made {
         started_unix_ns: 1_700_000_000_000_000_000,
         boot_id: "b00t".to_owned(),
         options: vec![("on_full".to_owned(), "drop".to_owned())],
+        labels: vec![
+            ("host.name".to_owned(), "db-7".to_owned()),
+            ("team".to_owned(), "a\u{1b}[b".to_owned()),
+        ],
         ..Metadata::default()
     };
     let (shell, first) = made.process("sh");
@@ -223,6 +227,7 @@ pub(crate) fn rich() -> Made {
         image: 1,
         name: "server".to_owned(),
         executable,
+        labels: vec![("service.name".to_owned(), "shop".to_owned())],
         ..Process::default()
     };
     let (server, one) = made.process_row(row);

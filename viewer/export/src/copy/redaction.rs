@@ -1,9 +1,10 @@
 //! Removes what a capture says about people and machines.
 //!
-//! - Command lines are left out: arguments are where passwords are.
+//! - Command lines are left out: arguments are where passwords are. So are labels, which say which machine, pod and
+//!   service it was.
 //! - A home directory, including everything above it, becomes `~`: `/srv/home/ann/x.c` becomes `~/x.c`.
 //! - Names of users and hosts become `redacted`, as whole words in any text: names of files, functions, threads,
-//!   marks. Users are those whose home directories occur, and those named by the caller.
+//!   marks. They are the host of the labels, the users whose home directories occur, and those named by the caller.
 //! - Texts named by the caller become `redacted` anywhere.
 //!
 //! It only finds what it looks for: a password in the name of a function stays there.
@@ -69,8 +70,12 @@ impl Redaction {
         self
     }
 
-    /// The same, plus the users whose homes occur in the capture's paths.
+    /// The same, plus the machine that it was recorded on, and the users whose homes occur in the capture's paths.
     pub(super) fn of(mut self, tables: &mut Tables) -> Self {
+        let host = tables.metadata.labels.iter().find(|(name, _)| name == "host.name");
+        if let Some(host) = host.map(|(_, host)| host.clone()) {
+            self = self.name(&host);
+        }
         let mut users = BTreeSet::new();
         each_text(tables, |text| users.extend(users_in(text).map(ToOwned::to_owned)));
         for user in users {
@@ -85,7 +90,9 @@ impl Redaction {
         let mut commands = u64::from(!metadata.command.is_empty());
         metadata.command.clear();
         metadata.boot_id.clear();
+        metadata.labels.clear();
         for process in &mut tables.processes {
+            process.labels.clear();
             commands += u64::from(!process.command.is_empty());
             process.command.clear();
         }

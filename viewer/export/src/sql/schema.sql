@@ -9,6 +9,7 @@ create table processes (
     name text not null,
     executable text not null,
     command text not null,
+    labels text not null,         -- JSON object: those of the recording, and of the process
     ended text not null,          -- exited, signaled, exec, running or unknown
     ended_ns integer              -- null while it runs
 );

@@ -2,10 +2,11 @@
 
 use super::Error;
 use analysis::{Cost, Kind, LabelId, call_of, process_name};
-use capture::{Ended, Frame, FrameId, NodeId};
+use capture::{Ended, Frame, FrameId, Metadata, NodeId, Process};
 use engine::Loaded;
 use report::ended_word;
 use rusqlite::{Connection, params};
+use std::collections::BTreeMap;
 
 pub(super) fn fill(to: &Connection, loaded: &Loaded) -> Result<(), Error> {
     info(to, loaded)?;
@@ -34,8 +35,15 @@ fn info(to: &Connection, loaded: &Loaded) -> Result<(), Error> {
     Ok(())
 }
 
+/// Labels of the recording and of a process, as a JSON object.
+fn labels(metadata: &Metadata, process: &Process) -> String {
+    let pairs = metadata.labels.iter().chain(&process.labels);
+    let by_name: BTreeMap<&str, &str> = pairs.map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    serde_json::to_string(&by_name).unwrap_or_default()
+}
+
 fn processes(to: &Connection, loaded: &Loaded) -> Result<(), Error> {
-    let mut insert = to.prepare("insert into processes values (?, ?, ?, ?, ?, ?, ?, ?)")?;
+    let mut insert = to.prepare("insert into processes values (?, ?, ?, ?, ?, ?, ?, ?, ?)")?;
     for (id, row) in (0_u32..).zip(&loaded.tables.processes) {
         let ended = loaded.profile.processes.get(id as usize).map_or(Ended::Unknown, |process| process.ended);
         let time = row.end.as_ref().map(|end| int(end.time));
@@ -48,6 +56,7 @@ fn processes(to: &Connection, loaded: &Loaded) -> Result<(), Error> {
             process_name(row),
             row.executable,
             command,
+            labels(&loaded.tables.metadata, row),
             ended_word(ended),
             time
         ])?;

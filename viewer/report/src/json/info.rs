@@ -36,6 +36,7 @@ struct Document<'a> {
     boot_id: &'a str,
     clock: &'static str,
     options: BTreeMap<&'a str, &'a str>,
+    labels: BTreeMap<&'a str, &'a str>,
     sample_interval: Option<u64>,
     aggregated: Option<Aggregated>,
     duration_ns: u64,
@@ -96,6 +97,10 @@ struct Pages {
     own_peak_time_ns: u64,
 }
 
+fn by_name(pairs: &[(String, String)]) -> BTreeMap<&str, &str> {
+    pairs.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect()
+}
+
 /// Writes the document.
 ///
 /// # Errors
@@ -116,7 +121,8 @@ pub fn info(out: &mut dyn Write, loaded: &Loaded) -> io::Result<()> {
             Clock::Tsc => "tsc",
             Clock::MonotonicRaw => "monotonic_raw",
         },
-        options: metadata.options.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect(),
+        options: by_name(&metadata.options),
+        labels: by_name(&metadata.labels),
         sample_interval: profile.sampling.map(Sampling::interval),
         aggregated: metadata.aggregate().zip(profile.snapshots).map(|(every_ns, snapshots)| Aggregated {
             every_ns,

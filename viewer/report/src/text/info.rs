@@ -15,9 +15,10 @@ use analysis::{
     Amount, Lengths, Metric, ProcessTitles, Span, call_of, stack_states, state_share, thread_count,
 };
 use capture::aggregate::AGGREGATE;
-use capture::{Clock, CpuSummary, FAILED_CALLS, ProcessId};
+use capture::{Clock, CpuSummary, FAILED_CALLS, ProcessId, Tables};
 use engine::{Loaded, MarkRow, PeakKind};
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 /// Rows of each table without an explicit limit. JSON has all of them.
@@ -35,6 +36,7 @@ pub fn info(out: &mut dyn Write, loaded: &Loaded, limit: Option<usize>, style: &
     warnings(out, loaded, style)?;
     beside::pages(out, loaded, style)?;
     section(out, "Recording", recording(loaded), style)?;
+    section(out, "Labels", labels(loaded), style)?;
     section(out, "Heap", heap(loaded), style)?;
     heaps(out, loaded, style)?;
     failures(out, loaded, limit, style)?;
@@ -99,6 +101,21 @@ fn table<const COLUMNS: usize>(
     writeln!(out, "\n{}", style.paint(Role::Heading, title))?;
     writeln!(out, "{}", style.paint(Role::Detail, line(columns.map(|(name, _)| name))))?;
     rows.try_for_each(|row| writeln!(out, "{}", line(row.each_ref().map(String::as_str))))
+}
+
+/// Those of the recording, then those of its processes, each with how many of them have it unless all do.
+fn labels(loaded: &Loaded) -> Facts {
+    let Tables { metadata, processes, .. } = &loaded.tables;
+    let mut of_processes: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+    for (name, value) in processes.iter().flat_map(|process| &process.labels) {
+        *of_processes.entry((name, value)).or_default() += 1;
+    }
+    let of_recording = metadata.labels.iter().map(|(name, value)| fact(name, escape(value)));
+    let shared = of_processes.into_iter().map(|((name, value), having)| match having == processes.len() {
+        true => fact(name, escape(value)),
+        false => fact(name, format!("{}  ({} of {} processes)", escape(value), having, processes.len())),
+    });
+    of_recording.chain(shared).collect()
 }
 
 fn recording(loaded: &Loaded) -> Facts {

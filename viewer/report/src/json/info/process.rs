@@ -1,5 +1,6 @@
 //! Single processes.
 
+use super::by_name;
 use super::lost::{AnomalyFields, GapFields};
 use crate::ended::ended_word;
 use crate::json::reported::PauseFields;
@@ -7,6 +8,7 @@ use analysis::{Anomalies, ProcessProfile, Spread, process_name};
 use capture::{Ended, Process};
 use engine::Loaded;
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 #[derive(Serialize)]
 pub(super) struct ProcessFields<'a> {
@@ -17,6 +19,7 @@ pub(super) struct ProcessFields<'a> {
     name: String,
     executable: &'a str,
     command: &'a [String],
+    labels: BTreeMap<&'a str, &'a str>,
     ended: &'static str,
     exit: Option<i32>,
     signal: Option<i32>,
@@ -101,6 +104,7 @@ fn process<'a>(row: &'a Process, profile: &ProcessProfile, is_sampled: bool) -> 
         name: process_name(row),
         executable: &row.executable,
         command: &row.command,
+        labels: by_name(&row.labels),
         ended: ended_word(profile.ended),
         exit,
         signal,
