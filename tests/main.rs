@@ -52,6 +52,7 @@ mod wake_ups;
 
 mod interpreter_stacks;
 mod program_api;
+mod python;
 
 mod footprint;
 mod generated_code;

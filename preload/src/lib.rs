@@ -51,6 +51,7 @@
 //! | `thread` | the state of a recording thread: its ring, its stacks, its samples |
 //! | `redirect` | changed words and instructions, for calls that do not reach us by symbol lookup |
 //! | `next` | what the agent forwards to |
+//! | `interpreters` | frames of what an interpreter in the program runs |
 //! | `modules` | what is loaded, and which memory can be read |
 //! | `process` | the words that hooks compare: what is wanted from this process |
 //! | `platform` | the processor, the system, and what is forbidden |
@@ -74,6 +75,8 @@ compile_error!(
 mod entry;
 #[expect(unsafe_code, reason = "exports C symbols")]
 mod hooks;
+#[expect(unsafe_code, reason = "reads the memory of interpreters, and owns what a thread knows of them")]
+mod interpreters;
 #[expect(unsafe_code, reason = "lends out mapped modules, and owns the memory of the tables")]
 mod modules;
 mod next;

@@ -14,6 +14,8 @@ pub(crate) mod dynamic;
 pub(crate) mod functions;
 #[deny(unsafe_code)]
 pub(crate) mod known_pages;
+#[expect(unsafe_code, reason = "reads the tables of a module that has a frame of ours")]
+pub(crate) mod landmarks;
 #[expect(unsafe_code, reason = "asks the dynamic loader for modules, and reads its list")]
 pub(crate) mod loader;
 #[cfg_attr(test, expect(unsafe_code, reason = "its test allocates by libc"))]
@@ -64,7 +66,7 @@ pub(crate) fn prepare(look_up: fn(&CStr) -> *mut c_void) -> bool {
 /// Creates the tables, or empties them for another session, to which no module was described yet; false when there is
 /// no memory. Nobody walks meanwhile.
 #[cold]
-pub(crate) fn start() -> bool {
+pub(crate) fn start(are_interpreters_wanted: bool) -> bool {
     if RULES.load(Ordering::Relaxed).is_null() {
         RULES.store(sys::map_private(SHARED_RULES * size_of::<SharedSlot>()).cast(), Ordering::Release);
     } else {
@@ -74,6 +76,7 @@ pub(crate) fn start() -> bool {
         invalidations::note_unloading();
     }
     functions::begin();
+    landmarks::begin(are_interpreters_wanted);
     SLOTS.map() && !RULES.load(Ordering::Relaxed).is_null()
 }
 
@@ -178,6 +181,8 @@ fn describe(address: u64, mappings: Option<&Mappings>) -> Option<Entry> {
         .tables
         .as_ref()
         .map_or((0, [0; 2]), |tables| (tables.hdr, [tables.segment.start, tables.segment.end]));
+    // SAFETY: the loader's description of a loaded module, which contains a frame of ours or is kept by the caller.
+    unsafe { landmarks::look_in(found.link_map) };
     let entry = Entry { start, end, serial: 0, hdr, segment, mapping };
     table().enter(entry, identity(&module), || session.describe(Described::Module(module)))
 }
@@ -412,9 +417,9 @@ mod tests {
     /// unnoticed.
     #[test]
     fn rules_are_those_of_one_session() {
-        assert!(start());
+        assert!(start(true));
         let first = invalidations::generation();
-        assert!(start());
+        assert!(start(true));
         assert_ne!(invalidations::generation(), first);
     }
 }

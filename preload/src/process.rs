@@ -199,6 +199,12 @@ pub(crate) fn traces_frees() -> bool {
     control().free_stacks.load(Ordering::Relaxed) == 1
 }
 
+/// True when a recording wants frames of interpreters.
+pub(crate) fn wants_interpreters(session: &Session) -> bool {
+    // Relaxed: set before the memory is handed over, and never changed.
+    session.control.header().no_interpreters.load(Ordering::Relaxed) == 0
+}
+
 /// The recording's session; `None` while there is none.
 #[inline(always)]
 pub(crate) fn session() -> Option<Session> {

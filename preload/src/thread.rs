@@ -27,6 +27,7 @@ pub(crate) mod vfork_notes;
 
 pub(crate) use memory::{are_out, disown, forget_owners};
 
+use crate::interpreters::Interpreters;
 use crate::modules::{self, Loaded};
 use crate::platform::thread_local::{Attention, ThreadLocal};
 use crate::platform::{errno, sys};
@@ -90,6 +91,7 @@ pub(crate) struct ThreadState {
     pub(crate) kinds: Kinds,
     /// Buffer for a stack provider.
     pub(crate) script_frames: &'static mut [ScriptFrame],
+    pub(crate) interpreters: Interpreters,
 }
 
 /// Claims a ring for the calling thread and sets up its state, or says why that fails.
@@ -164,7 +166,7 @@ impl ThreadState {
     // Constructed in its final memory: it is too large for a stack.
     #[inline(always)]
     fn new(session: Session, (ring, entry): claim::Ring, sampler: Sampler, tables: Tables) -> Self {
-        let Tables { rules, scratch, memos, script_frames, generation, unmappings } = tables;
+        let Tables { rules, scratch, memos, script_frames, interpreters, generation, unmappings } = tables;
         let producer =
             Producer::new(session.segment.ring(ring), &entry.front.head, session.control.tail(ring));
         Self {
@@ -193,6 +195,7 @@ impl ThreadState {
             },
             kinds: Kinds::default(),
             script_frames,
+            interpreters: Interpreters::new(interpreters),
         }
     }
 

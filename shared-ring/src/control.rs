@@ -44,6 +44,8 @@ pub struct ControlHeader {
     pub scan_at_exit: AtomicU32,
     /// 1: frees are recorded with their stacks.
     pub free_stacks: AtomicU32,
+    /// 1: frames of interpreters are not read.
+    pub no_interpreters: AtomicU32,
 }
 
 const _: () = assert!(size_of::<ControlHeader>() == 64);
@@ -66,6 +68,7 @@ impl ControlHeader {
             paused: AtomicU32::new(0),
             scan_at_exit: AtomicU32::new(0),
             free_stacks: AtomicU32::new(0),
+            no_interpreters: AtomicU32::new(0),
         }
     }
 }

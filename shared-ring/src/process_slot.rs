@@ -35,6 +35,9 @@ impl Loss {
     ];
 }
 
+/// Set in [`ProcessSlot::unread_scripts`] when the process has an interpreter whose frames cannot be read.
+pub const UNKNOWN_INTERPRETER: u64 = 1 << 63;
+
 /// Values of [`ProcessSlot::parting`]: the process waits, …
 const WAITS: u64 = 1;
 /// … may go on, …
@@ -67,6 +70,9 @@ pub struct ProcessSlot {
     /// 0 until the process is about to exit; then 1 if it waits for the collector to look at it, which the collector
     /// changes to 3 when it notices, and to 2 when it has looked. Its lower half is a futex.
     pub parting: AtomicU64,
+    /// Stacks without an interpreter's frames because these were not what they should be; the highest bit is
+    /// [`UNKNOWN_INTERPRETER`].
+    pub unread_scripts: AtomicU64,
 }
 
 const _: () = assert!(size_of::<ProcessSlot>() == crate::geometry::PROCESS_SLOT);
@@ -106,6 +112,7 @@ impl ProcessSlot {
             &self.timed_events,
             &self.fork,
             &self.parting,
+            &self.unread_scripts,
         ]) {
             counter.store(0, Ordering::Relaxed);
         }
@@ -173,6 +180,7 @@ mod tests {
             timed_events: AtomicU64::new(0),
             fork: AtomicU64::new(0),
             parting: AtomicU64::new(0),
+            unread_scripts: AtomicU64::new(0),
         }
     }
 

@@ -142,7 +142,7 @@ impl Capture {
 }
 
 impl Row {
-    fn from_json(value: &Value) -> Row {
+    pub(crate) fn from_json(value: &Value) -> Row {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_string();
         let frames = value["stack"].as_array().expect("a row has a stack");
         let frames = frames.iter().filter(|frame| frame["inlined"] == false).map(|frame| Frame {

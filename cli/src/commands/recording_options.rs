@@ -52,6 +52,12 @@ pub(crate) struct RecordingOptions {
     /// much as an allocation
     #[arg(help_heading = "What is recorded", long, conflicts_with = "aggregate", env = "SYSPROF_MEMPROF_FREE_STACKS", value_parser = FalseyValueParser::new())]
     free_stacks: bool,
+    /// Do not read what interpreters run: stacks have native frames only
+    ///
+    /// Otherwise stacks of CPython have the functions of the script, with file and line, each at its place between
+    /// those of the interpreter.
+    #[arg(help_heading = "What is recorded", long, env = "SYSPROF_MEMPROF_NO_INTERPRETERS", value_parser = FalseyValueParser::new())]
+    no_interpreters: bool,
     /// Record nothing of a process until it starts its recording itself, see `header`
     #[arg(help_heading = "What is recorded", long, env = "SYSPROF_MEMPROF_PAUSED", value_parser = FalseyValueParser::new())]
     paused: bool,
@@ -259,6 +265,7 @@ impl RecordingOptions {
             paused: self.paused,
             scan_at_exit: self.scan_at_exit,
             free_stacks: self.free_stacks,
+            interpreters: !self.no_interpreters,
             only: self.only.clone(),
             skip: self.skip.clone(),
             symbolize: !self.no_symbolize,

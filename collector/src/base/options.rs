@@ -64,6 +64,8 @@ pub struct Options {
     pub scan_at_exit: bool,
     /// Record the stacks of frees, too.
     pub free_stacks: bool,
+    /// Read the frames of interpreters.
+    pub interpreters: bool,
     /// Record only processes whose executable's name matches one of these globs; empty means all.
     pub only: Vec<String>,
     /// Do not record processes whose executable's name matches one of these globs.

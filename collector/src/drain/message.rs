@@ -2,7 +2,7 @@
 
 use crate::image::slot_process::SlotProcess;
 use crate::image::{End, Image, ImageId};
-use shared_ring::process_slot::{Loss, ProcessSlot};
+use shared_ring::process_slot::{Loss, ProcessSlot, UNKNOWN_INTERPRETER};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -60,6 +60,10 @@ pub(crate) struct Counters {
     pub(crate) wait_ns: u64,
     pub(crate) timed_ticks: u64,
     pub(crate) timed_events: u64,
+    /// Stacks without an interpreter's frames because these could not be read.
+    pub(crate) unread_scripts: u64,
+    /// Processes with an interpreter whose frames cannot be read; 0 or 1 in a slot.
+    pub(crate) unknown_interpreters: u64,
 }
 
 impl Counters {
@@ -68,6 +72,7 @@ impl Counters {
         for (to, from) in lost.iter_mut().zip(&slot.lost) {
             *to = from.load(Ordering::Relaxed);
         }
+        let unread_scripts = slot.unread_scripts.load(Ordering::Relaxed);
         Counters {
             lost,
             stack_table_full: slot.stack_table_full.load(Ordering::Relaxed),
@@ -75,6 +80,8 @@ impl Counters {
             wait_ns: slot.wait_ns.load(Ordering::Relaxed),
             timed_ticks: slot.timed_ticks.load(Ordering::Relaxed),
             timed_events: slot.timed_events.load(Ordering::Relaxed),
+            unread_scripts: unread_scripts & !UNKNOWN_INTERPRETER,
+            unknown_interpreters: u64::from(unread_scripts & UNKNOWN_INTERPRETER != 0),
         }
     }
 }

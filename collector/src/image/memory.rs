@@ -34,6 +34,8 @@ pub(crate) struct Policy {
     pub(crate) scan_at_exit: bool,
     /// Frees are recorded with their stacks.
     pub(crate) free_stacks: bool,
+    /// Frames of interpreters are read.
+    pub(crate) interpreters: bool,
 }
 
 impl Default for Policy {
@@ -49,6 +51,7 @@ impl Default for Policy {
             paused: false,
             scan_at_exit: false,
             free_stacks: false,
+            interpreters: true,
         }
     }
 }
@@ -98,6 +101,7 @@ impl Memory {
         header.paused.store(u32::from(policy.paused), Ordering::Relaxed);
         header.scan_at_exit.store(u32::from(policy.scan_at_exit), Ordering::Relaxed);
         header.free_stacks.store(u32::from(policy.free_stacks), Ordering::Relaxed);
+        header.no_interpreters.store(u32::from(!policy.interpreters), Ordering::Relaxed);
         header.owner.store(owner, Ordering::Relaxed);
         header.recording.store(1, Ordering::Relaxed);
         // Release: whoever sees the magic sees the rest; the handshake orders it anyway.

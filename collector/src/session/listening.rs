@@ -37,6 +37,7 @@ fn rules(options: &Options, clock: Clock, scan_at_exit: bool) -> Rules {
             paused: options.paused,
             scan_at_exit,
             free_stacks: options.free_stacks,
+            interpreters: options.interpreters,
         },
         only: options.only.clone(),
         skip: options.skip.clone(),

@@ -44,6 +44,7 @@ fn metadata(options: &Options, clock: &Clock) -> Metadata {
             ("paused".into(), options.paused.to_string()),
             (capture::FREE_STACKS.into(), options.free_stacks.to_string()),
             (capture::FAILED_CALLS.into(), true.to_string()),
+            ("interpreters".into(), options.interpreters.to_string()),
             ("on_full".into(), format!("{:?}", options.on_full).to_lowercase()),
         ],
         sample_interval: options.sample_interval.min(MAX_SAMPLE_INTERVAL),

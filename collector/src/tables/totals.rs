@@ -31,6 +31,8 @@ impl Totals {
         totals.stack_table_full += counters.stack_table_full;
         totals.agent_allocations += counters.agent_allocations;
         totals.wait_ns += counters.wait_ns;
+        totals.unread_scripts += counters.unread_scripts;
+        totals.unknown_interpreters += counters.unknown_interpreters;
         if let Some(each) = counters.timed_ticks.checked_div(counters.timed_events) {
             self.agent_ticks += each * records;
         }
@@ -79,6 +81,20 @@ impl Totals {
                 "Programs with more libraries, or functions of interpreters, than can be described: {}. There is room for 16 \
                  MiB of names and paths, less where memory is limited (ulimit -v). Frames in what came after that have no names.",
                 self.full_logs
+            ));
+        }
+        if counters.unknown_interpreters > 0 {
+            remarks.push(format!(
+                "Processes with an interpreter whose frames cannot be read: {}. Their stacks have native frames only: of \
+                 CPython, versions 3.8 to 3.14 are known.",
+                counters.unknown_interpreters
+            ));
+        }
+        if counters.unread_scripts > 0 {
+            remarks.push(format!(
+                "Stacks without the functions of the script that was running: {}. The interpreter's memory was not as its \
+                 version should have it.",
+                counters.unread_scripts
             ));
         }
         if counters.agent_allocations > 0 {
@@ -157,13 +173,15 @@ mod tests {
             lost: [1; Loss::ALL.len()],
             stack_table_full: 1,
             agent_allocations: 1,
+            unread_scripts: 1,
+            unknown_interpreters: 1,
             ..Counters::default()
         };
         let totals = Totals { counters, refused: 1, full_logs: 1, ..Totals::default() };
         let counts = Counts::default();
         counts.jumps.store(1, Ordering::Relaxed);
         let mut texts = totals.remarks(0, &counts);
-        assert_eq!(texts.len(), 6, "{texts:#?}");
+        assert_eq!(texts.len(), 8, "{texts:#?}");
         texts.extend(totals.losses(&counts).into_iter().map(|lost| lost.advice));
         for text in texts {
             let is_plain = !text.contains("  ") && !text.contains('\n') && text.ends_with('.');

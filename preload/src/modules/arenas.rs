@@ -51,9 +51,15 @@ pub(crate) fn may_give_back(address: u64) -> bool {
 
 /// True below the end of the heap.
 pub(crate) fn is_below_break(address: u64) -> bool {
+    address < heap_end()
+}
+
+/// The end of the heap, which libc moves down when it gives memory back; 0 where libc does not tell.
+#[inline(always)]
+pub(crate) fn heap_end() -> u64 {
     let place: *const u64 = arch::weak!("__curbrk").cast();
     // SAFETY: null, or a variable of libc.
-    unsafe { place.as_ref() }.is_some_and(|end| address < *end)
+    unsafe { place.as_ref() }.copied().unwrap_or(0)
 }
 
 /// True on the main thread's stack; the kernel leaves more room than this below it.

@@ -30,7 +30,7 @@ pub(crate) fn share_a_page(one: u64, other: u64) -> bool {
 }
 
 fn word(address: u64) -> u64 {
-    (address >> PAGE) << 28 | u64::from(invalidations::unmappings() >> 1 & ((1 << 28) - 1))
+    (address >> PAGE) << 28 | u64::from(invalidations::unmappings() >> 2 & ((1 << 28) - 1))
 }
 
 impl KnownPages {

@@ -69,7 +69,7 @@ pub(crate) fn begin_deaf() {
 pub(super) fn begin(session: Option<Session>) {
     let session = session.filter(|session| {
         allowed_calls::learn();
-        let is_begun = modules::start() && sampler::start(session);
+        let is_begun = modules::start(process::wants_interpreters(session)) && sampler::start(session);
         if !is_begun {
             reservation::void(&session.segment.geometry());
         }

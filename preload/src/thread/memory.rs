@@ -5,6 +5,7 @@
 
 use super::ThreadState;
 use super::notes::Notes;
+use crate::interpreters;
 use crate::platform::thread_local::ThreadLocal;
 use crate::platform::{invalidations, sys};
 use crate::thread::provider::{MOST_FRAMES, ScriptFrame};
@@ -29,6 +30,7 @@ struct Own {
     scratch: MaybeUninit<Scratch>,
     /// Without a stack provider never touched, and so never resident.
     script_frames: [ScriptFrame; MOST_FRAMES],
+    interpreters: interpreters::Memory,
 }
 
 /// What others read, too, and what a thread reads while its state is in use.
@@ -111,6 +113,7 @@ pub(super) struct Tables {
     pub(super) scratch: &'static mut MaybeUninit<Scratch>,
     pub(super) memos: Memos<'static>,
     pub(super) script_frames: &'static mut [ScriptFrame],
+    pub(super) interpreters: &'static mut interpreters::Memory,
     /// The module generation of the rules.
     pub(super) generation: u32,
     /// The number of unmappings for which the rest is valid.
@@ -124,7 +127,8 @@ pub(super) struct Tables {
 pub(super) unsafe fn parts(memory: *mut Memory, tid: u32, depth: usize) -> Parts {
     let behind = memory.wrapping_add(1).cast::<u8>();
     // SAFETY: mapped, zeroed at first, aligned for the type, and the caller's alone.
-    let Own { state, rules, generation, scratch, script_frames } = unsafe { &mut (*memory).own };
+    let Own { state, rules, generation, scratch, script_frames, interpreters } =
+        unsafe { &mut (*memory).own };
     // SAFETY: mapped likewise, and everybody has only shared references to it.
     let Public { owner, tid: owner_id, depth: room, vfork_notes } = unsafe { &(*memory).public };
     // Relaxed, both: the id is published with the next owner. The last owner may have ended unnoticed.
@@ -143,7 +147,7 @@ pub(super) unsafe fn parts(memory: *mut Memory, tid: u32, depth: usize) -> Parts
     // SAFETY: so many bytes are mapped after the struct, zeroed at first, aligned by the struct's own alignment, and
     // the state is their only user.
     let memos = unsafe { Memos::from_raw(behind, *room as usize) }.up_to(depth);
-    let tables = Tables { rules, scratch, memos, script_frames, generation: now, unmappings };
+    let tables = Tables { rules, scratch, memos, script_frames, interpreters, generation: now, unmappings };
     Parts { state, owner, tables }
 }
 

@@ -4,6 +4,7 @@
 //! root is reached. Then the new frames are entered into the stack table, the innermost last, since a node names its
 //! caller.
 
+use crate::interpreters::{Place, Seen};
 use crate::modules::{self, functions};
 use crate::platform::{invalidations, own_image};
 use crate::process::accessible::TableCommit;
@@ -15,7 +16,7 @@ use shared_ring::intern::{Batch, Finder};
 use shared_ring::pc_table::Pc;
 use shared_ring::pseudo;
 use shared_ring::stack_table::{Path, StackTable};
-use unwind::{Accessors, CodeAddress, End, Label, Labels, Registers};
+use unwind::{Accessors, CodeAddress, End, Frames, Label, Labels, Registers};
 
 /// Registers of the code that called a hook.
 #[derive(Clone, Copy, Debug)]
@@ -132,16 +133,28 @@ impl ThreadState {
         let caller = Caller::from_words([ip, sp, bp]);
         let said = provider::frames(self.script_frames);
         self.begin(caller);
-        match said {
-            Some(said) if said.count != 0 => {
-                let path = self.scripted_stack(caller, said);
-                self.of_kind(path, kind)
-            }
-            _ => {
-                let path = self.path(caller);
-                self.of_kind(path, kind)
-            }
+        let path = match said {
+            Some(said) if said.count != 0 => self.scripted_stack(caller, said),
+            None if invalidations::have_interpreter() => self.interpreted_stack(caller),
+            _ => self.path(caller),
+        };
+        self.of_kind(path, kind)
+    }
+
+    /// A stack with the frames that an interpreter runs, if there are any. The native stack and these frames are
+    /// found or read each for itself, and joined where the two have not been seen together before.
+    fn interpreted_stack(&mut self, caller: Caller) -> Option<u64> {
+        let native = self.path(caller)?;
+        let Self { memos, accessors, interpreters, .. } = self;
+        let seen = interpreters.look(|place| accessors.labels.place(place));
+        let Some(mut seen) = seen else { return Some(native) };
+        if let Some(path) = seen.path(native) {
+            return Some(path);
         }
+        let (end, natives) = memos.frames(caller.registers, accessors);
+        let path = join(&mut accessors.labels, (end, natives), &seen)?;
+        seen.keep(native, path);
+        Some(path)
     }
 
     /// A stack with a provider's frames. It is walked as a whole, since the native frames may be unchanged while
@@ -348,6 +361,19 @@ impl Paths {
         if *tag == OWN { 0 } else { *tag }
     }
 
+    /// The id of a place in a script; 0 if its function is unknown, or there is no room for it.
+    fn place(&mut self, place: Place) -> u32 {
+        match functions::serial(place.function, &self.session) {
+            0 => 0,
+            serial => self.session.pcs().id(Pc::of_line(place.line, serial), &mut self.pcs).unwrap_or(0),
+        }
+    }
+
+    /// True for the number of an address in a range.
+    fn is_in(&self, number: u32, range: &core::ops::Range<u64>) -> bool {
+        self.session.pcs().pc(number).is_some_and(|pc| range.contains(&pc.address().wrapping_sub(1)))
+    }
+
     /// The stack extended by a script's frame, unless its function is unknown.
     fn script(&mut self, label: Label, frame: &ScriptFrame) -> Option<Label> {
         match functions::serial(frame.function, &self.session) {
@@ -375,6 +401,36 @@ impl Paths {
         self.stack_table.renew(&mut self.finder, path.id);
         Some(path)
     }
+}
+
+/// A stack of native frames with an interpreter's between them.
+#[cold]
+#[inline(never)]
+fn join(paths: &mut Paths, (end, natives): (End, Frames<'_>), seen: &Seen<'_>) -> Option<u64> {
+    let end = if seen.is_cut() && end == End::Root { End::Truncated } else { end };
+    let mut path = Label::from_bits(paths.empty(end)?);
+    let mut scripts = seen.frames().peekable();
+    let evaluation = seen.evaluation();
+    for native in natives {
+        path = paths.longer(path, native.number)?;
+        if let Some(evaluation) = &evaluation {
+            // Each frame has its own evaluation, and both are in the same order.
+            if paths.is_in(native.number, evaluation)
+                && let Some(frame) = scripts.next()
+            {
+                path = paths.longer(path, frame.pc)?;
+            }
+            continue;
+        }
+        while let Some(frame) = scripts.next_if(|frame| frame.place >= native.sp) {
+            path = paths.longer(path, frame.pc)?;
+        }
+    }
+    // Frames whose place lies in no native frame are running now.
+    for frame in scripts {
+        path = paths.longer(path, frame.pc)?;
+    }
+    Some(path.to_bits())
 }
 
 /// What lies between a hook and the hook that has called the next allocator.

@@ -1,0 +1,106 @@
+//! Reads the memory of an interpreter without ever faulting.
+//!
+//! What an interpreter runs is kept alive by the stack that is read, so all of it can be read. But a program may have
+//! overwritten any pointer in it, so the kernel is asked about each page before it is read for the first time, and
+//! again whenever any pages may have gone: after each unmapping that a hook sees
+//! ([`crate::platform::invalidations`]), and when the heap has become smaller. A part of an arena of libc's that has
+//! become empty as a whole is the one thing that goes unnoticed. It holds nothing that is in use, so it takes a
+//! pointer that was overwritten by an old one to get there.
+
+use crate::modules::{arenas, c_library, mapped_blocks};
+use crate::platform::{invalidations, sys};
+
+const PAGE: u64 = 4096;
+const PLACES: usize = 256;
+
+/// Pages that can be read. Zeroed memory knows none.
+#[derive(Debug)]
+pub(crate) struct KnownMemory {
+    /// One page in each place, as its address; 0 for none.
+    pages: [u64; PLACES],
+    /// The number of unmappings for which they are known.
+    unmappings: u32,
+    /// The end of the heap, likewise.
+    heap_end: u64,
+}
+
+impl KnownMemory {
+    /// Begins to read; false when everything was forgotten, so nothing of what was read before may be read in place.
+    // Cost: two loads and compares.
+    #[inline(always)]
+    pub(crate) fn begin(&mut self) -> bool {
+        let is_known = self.unmappings == invalidations::unmappings() && arenas::heap_end() >= self.heap_end;
+        if !is_known {
+            self.forget();
+        }
+        // With musl any page may have gone since.
+        is_known && self.heap_end != 0
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn forget(&mut self) {
+        self.pages = [0; PLACES];
+        // First: whatever is unmapped after this load invalidates what is learned from here on.
+        self.unmappings = invalidations::unmappings();
+        self.heap_end = if c_library::is_musl() { 0 } else { arenas::heap_end() };
+    }
+
+    /// The word at an address; `None` if it cannot be read, or is not aligned.
+    #[inline(always)]
+    pub(crate) fn word(&mut self, address: u64) -> Option<u64> {
+        if address % 8 != 0 || !self.is_readable(address) {
+            return None;
+        }
+        // SAFETY: aligned, so within one page, which the kernel has said is readable and which has not gone since.
+        Some(unsafe { core::ptr::read_volatile(address as *const u64) })
+    }
+
+    /// The 32-bit number at an address; `None` if it cannot be read, or is not aligned.
+    pub(crate) fn number(&mut self, address: u64) -> Option<u32> {
+        if address % 4 != 0 {
+            return None;
+        }
+        let word = self.word(address & !7)?;
+        Some(if address % 8 == 0 { word as u32 } else { (word >> 32) as u32 })
+    }
+
+    /// The byte at an address.
+    pub(crate) fn byte(&mut self, address: u64) -> Option<u8> {
+        let word = self.word(address & !7)?;
+        word.to_le_bytes().get((address % 8) as usize).copied()
+    }
+
+    /// Whether all `words` have the values that were read since memory was last forgotten.
+    // Cost: three loads and a compare for each.
+    #[inline(always)]
+    pub(crate) fn hold(words: &[unwind::SavedWord]) -> bool {
+        // SAFETY: `word` has read each of them, and its page has not gone since.
+        words.iter().all(|word| unsafe { core::ptr::read_volatile(word.address as *const u64) } == word.value)
+    }
+
+    #[inline(always)]
+    fn is_readable(&mut self, address: u64) -> bool {
+        let page = address & !(PAGE - 1);
+        self.place(page).is_some_and(|place| *place == page && page != 0) || self.learn(page)
+    }
+
+    fn place(&mut self, page: u64) -> Option<&mut u64> {
+        let number = page / PAGE;
+        self.pages.get_mut((number ^ (number >> 9)) as usize % PLACES)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn learn(&mut self, page: u64) -> bool {
+        if page == 0 || !sys::is_readable(page) {
+            return false;
+        }
+        // Blocks with a mapping of their own are unmapped unnoticed unless they are watched.
+        mapped_blocks::watch();
+        if let Some(place) = self.place(page) {
+            *place = page;
+        }
+        true
+    }
+}

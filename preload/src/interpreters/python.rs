@@ -1,0 +1,361 @@
+//! CPython's frames.
+//!
+//! ```text
+//!  key of thread-specific data → state of this thread → innermost frame → its caller → …
+//!                                                        code │ instruction
+//! ```
+//!
+//! The state is the one that the interpreter itself keeps for each thread, for `PyGILState_Ensure`; nothing says under
+//! which key. So until it is known all keys are tried: it is the one whose value begins a chain of frames that execute
+//! code objects and says that it is this thread's. A thread that does not hold the lock has its frames all the same.
+
+#[deny(unsafe_code)]
+mod code;
+#[deny(unsafe_code)]
+mod debug_offsets;
+#[deny(unsafe_code)]
+mod layout;
+#[deny(unsafe_code)]
+mod lines;
+#[deny(unsafe_code)]
+mod text;
+
+use crate::interpreters::chain::{Chain, ScriptFrame};
+use crate::interpreters::known_memory::KnownMemory;
+use crate::modules::landmarks::{self, PYTHON};
+use crate::process;
+use code::CodeObject;
+use core::sync::atomic::{AtomicU32, Ordering};
+use layout::{Code, Layout, Links};
+
+/// Keys that are tried: as many as any C library has at least.
+const KEYS: u32 = 128;
+/// After so many stacks without a state, or from the beginning if the key is known, keys are tried …
+const PATIENCE: u32 = 4096;
+/// … at one stack of so many.
+const RARELY: u32 = 64;
+/// Frames with this owner, or one above, are the interpreter's own, on the machine stack.
+const OWNED_BY_STACK: u8 = 3;
+
+/// The key that has the states, plus one; 0 while it is not known. Relaxed: a number, and each value is checked.
+static KEY: AtomicU32 = AtomicU32::new(0);
+
+/// What a thread knows of its interpreter. Zeroed memory is a thread that has not looked.
+pub(crate) struct Python {
+    version: Version,
+    /// The state whose frames were read last.
+    last: u64,
+    /// What `pthread_self` returns.
+    id: u64,
+    /// The last state of another thread that held the lock.
+    foreign: u64,
+    /// Number of stacks without a state.
+    misses: u32,
+    is_told: bool,
+}
+
+/// What is known of the interpreter's version.
+#[derive(Clone, Copy, Debug)]
+enum Version {
+    /// Nobody has looked.
+    Unknown,
+    /// Its frames cannot be read.
+    Refused,
+    Known(Layout),
+}
+
+impl Python {
+    /// Another thread, or another recording, begins.
+    pub(crate) fn begin(&mut self) {
+        // SAFETY: returns a number.
+        let id = unsafe { libc::pthread_self() };
+        *self = Self { version: Version::Unknown, last: 0, id, foreign: 0, misses: 0, is_told: false };
+    }
+
+    /// How to read a frame's code; `None` while that is not known.
+    pub(crate) fn code(&self) -> Option<CodeObject<'_>> {
+        let Version::Known(layout) = &self.version else { return None };
+        Some(CodeObject { layout, kind: address(landmarks::Python::CodeType) })
+    }
+
+    /// Where the code of the evaluation is, if only the order of frames tells which evaluation runs which.
+    pub(crate) fn evaluation(&self) -> Option<core::ops::Range<u64>> {
+        let Version::Known(Layout { links: Links::Objects, .. }) = self.version else { return None };
+        let start = address(landmarks::Python::Evaluation);
+        Some(start..start.wrapping_add(PYTHON.size(landmarks::Python::Evaluation as usize)))
+    }
+
+    /// True for the state whose frames were read last.
+    #[inline(always)]
+    pub(crate) fn is_last(&self, state: u64) -> bool {
+        self.last == state
+    }
+
+    /// The interpreter's state of this thread; `None` if it runs nothing.
+    // Cost: two loads and a call of libc, which makes three loads.
+    #[inline(always)]
+    pub(crate) fn state(&mut self, memory: &mut KnownMemory) -> Option<u64> {
+        let key = KEY.load(Ordering::Relaxed);
+        let value = if key == 0 { 0 } else { value(key.wrapping_sub(1)) };
+        if value != 0 && value == self.last && !self.has_other_holder(memory) {
+            return Some(value);
+        }
+        self.other_state(value, memory)
+    }
+
+    /// The same when it is not known to be the last one.
+    #[inline(never)]
+    fn other_state(&mut self, value: u64, memory: &mut KnownMemory) -> Option<u64> {
+        let layout = self.layout(memory)?;
+        if value == 0 || !self.is_mine(value, &layout, memory) {
+            return self.search(&layout, memory);
+        }
+        // Before 3.12, the value is the first state that the thread had, and it may have others: one for each of the
+        // process' interpreters. The one in use holds the lock.
+        let holder = holder(&layout, memory);
+        if holder == 0 || holder == value || holder == self.foreign {
+            return Some(value);
+        }
+        if holder == self.last || self.is_mine(holder, &layout, memory) {
+            return Some(holder);
+        }
+        self.foreign = holder;
+        Some(value)
+    }
+
+    /// True when the lock is held by a state that is neither this thread's last one nor known to be another thread's.
+    #[inline(always)]
+    fn has_other_holder(&self, memory: &mut KnownMemory) -> bool {
+        let Version::Known(layout) = &self.version else { return true };
+        let holder = holder(layout, memory);
+        holder != 0 && holder != self.last && holder != self.foreign
+    }
+
+    /// True for a state that says it is this thread's.
+    fn is_mine(&self, state: u64, layout: &Layout, memory: &mut KnownMemory) -> bool {
+        memory.word(state.wrapping_add(layout.thread.id.into())) == Some(self.id)
+    }
+
+    /// Finds the key.
+    #[cold]
+    fn search(&mut self, layout: &Layout, memory: &mut KnownMemory) -> Option<u64> {
+        self.misses = self.misses.saturating_add(1);
+        // Relaxed: see `KEY`. Where there is a key, threads without a value have no state.
+        let patience = if KEY.load(Ordering::Relaxed) == 0 { PATIENCE } else { 0 };
+        if self.misses > patience && !self.misses.is_multiple_of(RARELY) {
+            return None;
+        }
+        let code = self.code()?;
+        let found = (0..KEYS).find_map(|key| {
+            let state = value(key);
+            let is_it = state != 0
+                && self.is_mine(state, layout, memory)
+                && first_frame(state, layout, memory)
+                    .is_some_and(|frame| code.identity(&frame, memory).is_some());
+            is_it.then_some((key, state))
+        });
+        let (key, state) = found?;
+        KEY.store(key.wrapping_add(1), Ordering::Relaxed);
+        Some(state)
+    }
+
+    /// The layout of this interpreter; `None` if it is not known, or there is none.
+    fn layout(&mut self, memory: &mut KnownMemory) -> Option<Layout> {
+        if matches!(self.version, Version::Unknown) && PYTHON.is_found() {
+            self.version = layout(memory).map_or(Version::Refused, Version::Known);
+        }
+        match self.version {
+            Version::Known(layout) => Some(layout),
+            Version::Unknown => None,
+            Version::Refused => {
+                if !core::mem::replace(&mut self.is_told, true)
+                    && let Some(slot) = process::slot()
+                {
+                    slot.unread_scripts
+                        .fetch_or(shared_ring::process_slot::UNKNOWN_INTERPRETER, Ordering::Relaxed);
+                }
+                None
+            }
+        }
+    }
+
+    /// Reads the frames of a state; `None` if they are not what they should be.
+    #[inline(always)]
+    pub(crate) fn frames(&mut self, state: u64, chain: &mut Chain, memory: &mut KnownMemory) -> Option<()> {
+        let Version::Known(layout) = &self.version else { return None };
+        self.last = state;
+        let own = state.checked_add(layout.thread.id.into())?;
+        if chain.word(own, memory)? != self.id {
+            return None;
+        }
+        let mut walk = Walk { layout, chain, memory };
+        let first = walk.word(state, layout.thread.frames)?;
+        match layout.links {
+            Links::Objects => walk.objects(first, 0, 0),
+            Links::ObjectsBeside { evaluations, next } => {
+                let evaluation = walk.word(state, evaluations)?;
+                walk.objects(first, evaluation, next)
+            }
+            Links::Evaluations { frame, next, entry } => walk.evaluations(first, [frame, next, entry]),
+            Links::ThroughEvaluation { frame } => {
+                let first = walk.word(first, frame)?;
+                walk.frames(first)
+            }
+            Links::Frames => walk.frames(first),
+        }
+    }
+}
+
+/// Reads frames one after another.
+struct Walk<'a> {
+    layout: &'a Layout,
+    chain: &'a mut Chain,
+    memory: &'a mut KnownMemory,
+}
+
+impl Walk<'_> {
+    /// A word that decides what the chain is, around this offset in something.
+    #[inline(always)]
+    fn word(&mut self, base: u64, offset: u16) -> Option<u64> {
+        self.chain.word(base.checked_add(offset.into())? & !7, self.memory)
+    }
+
+    /// A frame at an address, and the one that called it.
+    #[inline(always)]
+    fn frame(&mut self, frame: u64, place: u64) -> Option<(ScriptFrame, u64)> {
+        let Layout { frame: offsets, code: Code { version, lines, .. }, unit, .. } = self.layout;
+        // The lowest bits of what a frame executes may tell how it is counted.
+        let code = self.word(frame, offsets.code)? & !7;
+        let previous = self.word(frame, offsets.previous)?;
+        let word = self.word(frame, offsets.instruction)?;
+        // The numbers of instructions are at even offsets, in the word's lower half.
+        let instruction = if *unit == 0 { word } else { u64::from(word as u32) };
+        // Where code has a number of its own, else its table of lines.
+        let witness = self.word(code, if *version == 0 { *lines } else { *version })?;
+        Some((ScriptFrame { frame, code, instruction, witness, place }, previous))
+    }
+
+    /// Frame objects, each with an evaluation of its own, which is in a list if that begins at `evaluation`.
+    fn objects(mut self, mut frame: u64, mut evaluation: u64, next: u16) -> Option<()> {
+        while frame != 0 {
+            let (found, previous) = self.frame(frame, evaluation)?;
+            if !self.chain.push(found) {
+                break;
+            }
+            if evaluation != 0 {
+                evaluation = self.word(evaluation, next)?;
+            }
+            frame = previous;
+        }
+        Some(())
+    }
+
+    /// Evaluations, each with frames up to one that is marked.
+    fn evaluations(mut self, mut evaluation: u64, [innermost, next, entry]: [u16; 3]) -> Option<()> {
+        while evaluation != 0 {
+            let mut frame = self.word(evaluation, innermost)?;
+            let outer = self.word(evaluation, next)?;
+            while frame != 0 {
+                let (found, previous) = self.frame(frame, evaluation)?;
+                if !self.chain.push(found) {
+                    return Some(());
+                }
+                let is_outermost = self.memory.byte(frame.checked_add(entry.into())?)? != 0;
+                frame = if is_outermost { 0 } else { previous };
+            }
+            evaluation = outer;
+        }
+        Some(())
+    }
+
+    /// Frames, each evaluation's followed by one on the machine stack.
+    fn frames(mut self, mut frame: u64) -> Option<()> {
+        let mut since = 0;
+        while frame != 0 {
+            let owner = self.memory.byte(frame.checked_add(self.layout.frame.owner.into())?)?;
+            if owner < OWNED_BY_STACK {
+                let (found, previous) = self.frame(frame, 0)?;
+                if !self.chain.push(found) {
+                    break;
+                }
+                frame = previous;
+            } else {
+                self.chain.place(since, frame);
+                since = self.chain.count();
+                frame = self.word(frame, self.layout.frame.previous)?;
+            }
+        }
+        Some(())
+    }
+}
+
+/// The innermost frame of a state that executes code, as far as its code tells; for the search.
+#[cold]
+fn first_frame(state: u64, layout: &Layout, memory: &mut KnownMemory) -> Option<ScriptFrame> {
+    let mut at = |address: u64, offset: u16| memory.word(address.checked_add(offset.into())?);
+    let first = at(state, layout.thread.frames)?;
+    let mut frame = match layout.links {
+        Links::Objects | Links::ObjectsBeside { .. } | Links::Frames => first,
+        Links::Evaluations { frame, .. } | Links::ThroughEvaluation { frame } => at(first, frame)?,
+    };
+    if layout.frame.owner != 0 {
+        for _ in 0..2 {
+            let owner = memory.byte(frame.checked_add(layout.frame.owner.into())?)?;
+            if owner < OWNED_BY_STACK {
+                break;
+            }
+            frame = memory.word(frame.checked_add(layout.frame.previous.into())?)?;
+        }
+    }
+    let code = memory.word(frame.checked_add(layout.frame.code.into())?)? & !7;
+    Some(ScriptFrame { frame, code, ..ScriptFrame::default() })
+}
+
+/// The layout of the interpreter that was recognised.
+#[cold]
+fn layout(memory: &mut KnownMemory) -> Option<Layout> {
+    use landmarks::Python::{CodeType, Evaluation, Runtime, Since38, Since39, Since310, Version};
+    let runtime = address(Runtime);
+    if address(CodeType) == 0 {
+        return None;
+    }
+    let version = match address(Version) {
+        0 => None,
+        // `PY_VERSION_HEX`.
+        at => Some(memory.word(at)?),
+    };
+    let minor = match version {
+        Some(version) if version >> 24 == 3 => (version >> 16 & 0xFF) as u32,
+        Some(_) => return None,
+        None if address(Since310) != 0 => 10,
+        None if address(Since39) != 0 => 9,
+        None if address(Since38) != 0 => 8,
+        None => return None,
+    };
+    if minor < 13 {
+        return layout::of_minor(minor).filter(|_| address(Evaluation) != 0);
+    }
+    let table = core::cell::RefCell::new(memory);
+    debug_offsets::layout(|index| {
+        let at = runtime.checked_add(index.checked_mul(8)?)?;
+        table.try_borrow_mut().ok()?.word(at)
+    })
+}
+
+/// The state that holds the lock, in versions where that matters; else 0.
+#[inline(always)]
+fn holder(layout: &Layout, memory: &mut KnownMemory) -> u64 {
+    let runtime = address(landmarks::Python::Runtime);
+    if layout.holder == 0 { 0 } else { memory.word(runtime.wrapping_add(layout.holder.into())).unwrap_or(0) }
+}
+
+fn address(of: landmarks::Python) -> u64 {
+    PYTHON.address(of as usize)
+}
+
+/// The value of a key in this thread; 0 for none.
+#[inline(always)]
+fn value(key: u32) -> u64 {
+    // SAFETY: C libraries have so many keys at least, and return null for those that are not in use.
+    unsafe { libc::pthread_getspecific(key) }.addr() as u64
+}

@@ -1,0 +1,95 @@
+//! Code objects: what they are called, which file they are from, and which line an instruction of theirs is in.
+
+use super::layout::Layout;
+use super::lines;
+use super::text::{fingerprint, text};
+use crate::interpreters::chain::ScriptFrame;
+use crate::interpreters::known_memory::KnownMemory;
+use crate::interpreters::{Place, mix};
+use crate::modules::functions;
+
+/// Longest table of lines that is read, in bytes.
+const MOST: u64 = 1 << 22;
+
+/// A frame's code object.
+pub(crate) struct CodeObject<'a> {
+    pub(crate) layout: &'a Layout,
+    /// What all code objects have for their type.
+    pub(crate) kind: u64,
+}
+
+impl CodeObject<'_> {
+    /// A number that the code object of a frame shares with no other one that was at its address, as far as their
+    /// names, files or lines differ; `None` if it is no code object.
+    pub(crate) fn identity(&self, frame: &ScriptFrame, memory: &mut KnownMemory) -> Option<u64> {
+        let Self { layout, kind } = *self;
+        let at = |offset: u16| frame.code.checked_add(offset.into());
+        if memory.word(at(layout.kind)?)? != kind {
+            return None;
+        }
+        let code = &layout.code;
+        if code.version != 0 {
+            let version = memory.number(at(code.version)?)?;
+            if version != 0 {
+                return Some(version.into());
+            }
+        }
+        let first = memory.number(at(code.first_line)?)?;
+        let identity = [code.name, code.file].into_iter().try_fold(u64::from(first), |hash, offset| {
+            let string = memory.word(at(offset)?)?;
+            Some(mix(hash, fingerprint(string, &layout.text, memory).unwrap_or(0)))
+        })?;
+        Some(mix(identity, memory.word(at(code.lines)?)?) | 1 << 63)
+    }
+
+    /// What a frame's code object is called, and the line that the frame has reached. The function is 0 for code of
+    /// the interpreter's own.
+    pub(crate) fn place(&self, frame: &ScriptFrame, memory: &mut KnownMemory) -> Option<Place> {
+        let Self { layout, .. } = *self;
+        let at = |offset: u16| frame.code.checked_add(offset.into());
+        let name = memory.word(at(layout.code.name)?)?;
+        let file = memory.word(at(layout.code.file)?)?;
+        let first = memory.number(at(layout.code.first_line)?)?;
+        // What cleans up after `__init__` is called like its file.
+        if name == file && first == 0 || name == 0 || file == 0 {
+            return Some(Place { function: 0, line: 0 });
+        }
+        let (Some(name), Some(file)) = (text(name, &layout.text, memory), text(file, &layout.text, memory))
+        else {
+            return Some(Place { function: functions::number(b"?", b""), line: 0 });
+        };
+        let function = functions::number(name.as_slice(), file.as_slice());
+        let line = self.line(frame, first, memory).unwrap_or(0);
+        Some(Place { function, line })
+    }
+
+    fn line(&self, frame: &ScriptFrame, first: u32, memory: &mut KnownMemory) -> Option<u32> {
+        let Self { layout, .. } = *self;
+        let table = memory.word(frame.code.checked_add(layout.code.lines.into())?)?;
+        let length = memory.word(table.checked_add(layout.bytes.length.into())?)?.min(MOST);
+        let start = table.checked_add(layout.bytes.content.into())?;
+        let offset = self.offset(frame, memory)?;
+        // A table that cannot be read ends there.
+        let bytes = (0..length).map_while(|index| memory.byte(start.checked_add(index)?));
+        Some(lines::line(layout.format, first, offset, bytes))
+    }
+
+    /// How far a frame's instruction is behind the beginning of its code, in bytes.
+    fn offset(&self, frame: &ScriptFrame, memory: &mut KnownMemory) -> Option<i64> {
+        let Self { layout, .. } = *self;
+        if layout.code.instructions == 0 {
+            return Some(i64::from(frame.instruction as u32 as i32) * i64::from(layout.unit));
+        }
+        let mut start = frame.code.checked_add(layout.code.instructions.into())?;
+        if layout.frame.copy != 0 {
+            let number = memory.number(frame.frame.checked_add(layout.frame.copy.into())?)?;
+            if number != 0 {
+                // The table of copies: how many there are, and then their addresses.
+                let copies = memory.word(frame.code.checked_add(layout.code.copies.into())?)?;
+                start =
+                    memory.word(copies.checked_add(8)?.checked_add(u64::from(number).checked_mul(8)?)?)?;
+            }
+        }
+        Some(frame.instruction.wrapping_sub(start).cast_signed())
+    }
+}

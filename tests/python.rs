@@ -1,0 +1,182 @@
+//! Functions of Python on stacks, as the interpreter's own memory has them, beside what the script says of itself.
+
+use crate::harness::{Capture, Recording, Row, World, installed, library, record, skip};
+use serde_json::Value;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A version of Python that is installed here.
+#[derive(Clone, Debug)]
+struct Python {
+    path: PathBuf,
+    minor: u32,
+}
+
+/// Every version that is installed: on the path, and by pyenv. Those that are never there are reported.
+fn pythons() -> Vec<Python> {
+    let names = (8..=15).map(|minor| format!("python3.{minor}")).chain(["python3".to_owned()]);
+    let mut paths: Vec<PathBuf> = names.filter_map(|name| installed(&name)).collect();
+    paths.push("/usr/bin/python3".into());
+    let pyenv = std::env::var_os("PYENV_ROOT").map(PathBuf::from);
+    let pyenv = pyenv.or_else(|| Some(Path::new(&std::env::var_os("HOME")?).join(".pyenv")));
+    let versions = pyenv.and_then(|folder| folder.join("versions").read_dir().ok());
+    for version in versions.into_iter().flatten().flatten() {
+        paths.push(version.path().join("bin/python3"));
+    }
+    let mut found: HashMap<String, Python> = HashMap::new();
+    for path in paths {
+        // A command of pyenv's only starts another program, if there is one.
+        let asks = "import sys; print(sys.implementation.name, sys.version_info[1], sys.base_prefix)";
+        let Ok(ran) = Command::new(&path).args(["-c", asks]).output() else { continue };
+        let said = String::from_utf8_lossy(&ran.stdout).trim().to_owned();
+        let mut words = said.split(' ');
+        let (Some("cpython"), Some(minor)) = (words.next(), words.next()) else { continue };
+        let minor = minor.parse().unwrap_or(0);
+        let executable = Command::new(&path).args(["-c", "import sys; print(sys.executable)"]).output();
+        let executable = executable
+            .map_or_else(|_| path.clone(), |ran| PathBuf::from(String::from_utf8_lossy(&ran.stdout).trim()));
+        if (8..=14).contains(&minor) {
+            found.entry(said.clone()).or_insert(Python { path: executable, minor });
+        }
+    }
+    let mut found: Vec<Python> = found.into_values().collect();
+    found.sort_by(|one, other| (one.minor, &one.path).cmp(&(other.minor, &other.path)));
+    for minor in 8..=14 {
+        if !found.iter().any(|python| python.minor == minor) {
+            skip(&format!("Python 3.{minor}"), "not installed");
+        }
+    }
+    found
+}
+
+fn script(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("programs/python").join(name)
+}
+
+/// A recording in which all memory of the interpreter's comes from `malloc`.
+fn recording(python: &Python) -> Recording {
+    record(&python.path).env("PYTHONMALLOC", "malloc").env("PYTHONDONTWRITEBYTECODE", "1").with_names()
+}
+
+/// The frames of a script in a row's stack, from the innermost outwards, each as NAME:LINE.
+fn scripted(row: &Value) -> String {
+    let is_script = |frame: &&Value| {
+        let module = frame["module"].as_str().unwrap_or_default();
+        module.ends_with(".py") || module == "<string>" || module.starts_with("<frozen")
+    };
+    let name = |frame: &Value| {
+        format!("{}:{}", frame["function"].as_str().unwrap_or("?"), frame["line"].as_u64().unwrap_or(0))
+    };
+    let frames: Vec<String> =
+        row["stack"].as_array().into_iter().flatten().filter(is_script).map(name).collect();
+    frames.join(" ")
+}
+
+/// The only stack with blocks of this size: a report of all stacks of Python is large.
+fn only(capture: &Capture, size: &str) -> Row {
+    let report = capture.report(&["--by", "allocations", "--size", size]);
+    let rows = report["rows"].as_array().expect("a report has rows");
+    let [row] = rows.as_slice() else { panic!("{} stacks with blocks of {size} bytes", rows.len()) };
+    Row::from_json(row)
+}
+
+/// Compares the stacks of the blocks in a recording with what the script has said, a line for each block: for each stack
+/// of the script's, how many blocks there are, and their bytes.
+fn compare(python: &Python, said: &str, capture: &Capture) {
+    let mut expected: HashMap<String, (u64, u64)> = HashMap::new();
+    for line in said.lines() {
+        let (size, stack) = line.split_once(' ').expect("a size and a stack");
+        let (blocks, bytes) = expected.entry(stack.to_owned()).or_default();
+        *blocks += 1;
+        *bytes += size.parse::<u64>().expect("a size");
+    }
+    let sizes = ["--by", "allocations", "--size", "20001..20999"];
+    let report = capture.report(&sizes);
+    let mut found: HashMap<String, (u64, u64)> = HashMap::new();
+    for row in report["rows"].as_array().expect("a report has rows") {
+        let (blocks, bytes) = found.entry(scripted(row)).or_default();
+        *blocks += row["allocations"].as_u64().unwrap_or(0);
+        *bytes += row["bytes"].as_u64().unwrap_or(0);
+    }
+    // Modules that are imported may have blocks of such sizes, too.
+    let of_script = found.keys().filter(|stack| stack.contains("main:"));
+    for stack in expected.keys().chain(of_script) {
+        assert_eq!(found.get(stack), expected.get(stack), "{python:?}: {stack}");
+    }
+}
+
+/// Check that each block has the functions and lines that the interpreter itself names, in every kind of frame:
+/// methods, recursion, exceptions, generators, coroutines, threads, functions that C calls, code that is made at run
+/// time, and code whose memory other code gets.
+#[test]
+fn stacks_are_those_that_the_interpreter_names() {
+    for python in pythons() {
+        let (ran, capture) = recording(&python).arg(script("allocates_everywhere.py")).run();
+        assert_eq!(ran.code, 0, "{python:?}: {}", ran.stderr);
+        assert!(ran.text().lines().count() > 100, "{python:?}");
+        compare(&python, ran.text(), &capture);
+        let info = capture.info();
+        assert_eq!(info["lost"]["events"], 0, "{python:?}: {}", info["lost"]);
+        assert_eq!(info["remarks"].as_array().map(Vec::len), Some(0), "{python:?}: {}", info["remarks"]);
+    }
+}
+
+/// Check that functions of the script stand behind the evaluation that runs them, and before what they call.
+#[test]
+fn functions_stand_between_native_frames() {
+    for python in pythons() {
+        let world = World::new();
+        let path = world.write(
+            "sorts.py",
+            "def key(one):\n    kept.append(bytearray(77000))\n    return one\n\
+             def outer():\n    sorted([1], key=key)\nkept = []\nouter()\n",
+        );
+        let (ran, capture) = recording(&python).world(world).arg(path).run();
+        assert_eq!(ran.code, 0, "{python:?}: {}", ran.stderr);
+        let row = only(&capture, "77001");
+        let names: Vec<&str> = row.frames.iter().map(|frame| frame.function.as_str()).collect();
+        let place = |name: &str| {
+            names
+                .iter()
+                .position(|other| *other == name)
+                .unwrap_or_else(|| panic!("{python:?}: {name}: {names:?}"))
+        };
+        let (key, outer, module) = (place("key"), place("outer"), place("<module>"));
+        assert!(key < outer && outer < module, "{python:?}: {names:?}");
+        assert_eq!(names[key + 1], "_PyEval_EvalFrameDefault", "{python:?}: {names:?}");
+        let sorts = names.iter().position(|name| name.contains("sort")).expect("sorted is between the two");
+        assert!(key < sorts && sorts < outer, "{python:?}: {names:?}");
+    }
+}
+
+/// Check that nothing of the interpreter is read when that is not wanted.
+#[test]
+fn frames_can_be_left_out() {
+    for python in pythons() {
+        let recording =
+            recording(&python).options(["--no-interpreters"]).arg(script("allocates_everywhere.py"));
+        let (ran, capture) = recording.run();
+        assert_eq!(ran.code, 0, "{python:?}: {}", ran.stderr);
+        let report = capture.report(&["--by", "allocations", "--size", "20001..20999"]);
+        let rows = report["rows"].as_array().expect("a report has rows");
+        assert!(!rows.is_empty() && rows.iter().all(|row| scripted(row).is_empty()), "{python:?}");
+        assert_eq!(capture.info()["options"]["interpreters"], "false");
+    }
+}
+
+/// Check that memory of the interpreter's that holds anything costs frames, and never the process.
+#[test]
+fn scribbles_cost_frames_only() {
+    let scribbles = library("scribbles").build();
+    for python in pythons() {
+        for seed in ["1", "2"] {
+            let arguments = [script("scribbled.py"), scribbles.clone(), seed.into()];
+            let (ran, capture) = recording(&python).args(arguments).run();
+            assert_eq!((ran.code, ran.text()), (0, "survived\n"), "{python:?}: {}", ran.stderr);
+            assert_eq!(scripted(&only(&capture, "30003").value), "<module>:45", "{python:?}");
+            let remarks = capture.info()["remarks"].to_string();
+            assert!(remarks.contains("functions of the script"), "{python:?}: {remarks}");
+        }
+    }
+}
