@@ -3,6 +3,7 @@
 pub(crate) mod agent_library;
 pub(crate) mod file_name;
 pub(crate) mod frames;
+pub(crate) mod interpreters;
 pub(crate) mod library_frames;
 pub(crate) mod namesakes;
 pub(crate) mod process_name;

@@ -150,6 +150,7 @@ mod tests {
                 start: None,
                 kind,
                 is_library: false,
+                is_interpreter: false,
             }
         });
         let module = |path: &str| Module { path: path.to_owned(), ..Module::default() };

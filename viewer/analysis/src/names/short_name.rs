@@ -5,14 +5,17 @@
 //! | C++ | namespaces, classes, operators, `{lambda#1}` | return type, template arguments, parameters, `const` |
 //! | Rust | paths, `{closure#0}`, `<T as Trait>::method` | all generic arguments; the brackets of `<T>::method` |
 //! | D | modules, types, functions within functions | template arguments, parameters, `const` |
-//! | any other | everything | |
+//! | any other, as Python's `<module>` and `f.<locals>.<lambda>` | everything | |
 
 mod brackets;
 mod cpp;
 mod dlang;
+mod python;
 mod rust;
 
 use std::borrow::Cow;
+
+pub(crate) use python::is_qualified as is_qualified_in_python;
 
 /// A function's name without what does not fit a column: parameters, return type and generic arguments. Never empty
 /// unless the name is, and never longer than it.
@@ -25,7 +28,7 @@ use std::borrow::Cow;
 /// assert_eq!(short_name("<alloc::vec::Vec<u8>>::with_capacity"), "alloc::vec::Vec::with_capacity");
 /// ```
 pub fn short_name(name: &str) -> Cow<'_, str> {
-    if !name.contains(['<', '(', '[', ' ']) || is_operator_of_ocaml(name) {
+    if !name.contains(['<', '(', '[', ' ']) || is_operator_of_ocaml(name) || is_qualified_in_python(name) {
         return Cow::Borrowed(name);
     }
     // In C++ a bracket follows a space or an operator where Rust has `::`.

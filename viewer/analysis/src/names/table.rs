@@ -16,6 +16,7 @@
 //! table.
 
 use super::file_name::{file_name, place};
+use super::interpreters::interpreters;
 use super::library_frames::is_library_function;
 use super::same_file::representatives;
 use super::short_path::ShortPaths;
@@ -52,8 +53,10 @@ pub struct Label {
     pub start: Option<u64>,
     /// What it stands for.
     pub kind: Kind,
-    /// True for library frames, see [`is_library_function`].
+    /// True for library frames, see [`is_library_function`], and for an interpreter's own.
     pub is_library: bool,
+    /// True for functions of an interpreter whose scripts are on stacks themselves.
+    pub is_interpreter: bool,
 }
 
 impl Label {
@@ -211,7 +214,9 @@ impl Names {
     /// Adds a function that stands for others, and returns its place.
     pub fn push_group(&mut self, name: String, file: Option<StringId>, line: Option<u32>) -> u32 {
         let label = LabelId(u32::try_from(self.labels.len()).expect("fewer groups than functions"));
-        self.labels.push(Label { name, suffix: 0, start: None, kind: Kind::Group, is_library: false });
+        let (start, kind) = (None, Kind::Group);
+        let (is_library, is_interpreter) = (false, false);
+        self.labels.push(Label { name, suffix: 0, start, kind, is_library, is_interpreter });
         self.steps.push(Step { label, file, line, inlined: false });
         u32::try_from(self.steps.len() - 1).expect("fewer steps than 2^32")
     }
@@ -267,6 +272,8 @@ struct Builder<'a> {
     tables: &'a Tables,
     /// By module, the one that represents its file.
     files: Vec<ModuleId>,
+    /// By module, whether it is an interpreter whose scripts are on stacks.
+    interpreters: Vec<bool>,
     labels: Vec<Label>,
     known: HashMap<Key<'a>, LabelId>,
     steps: Vec<Step>,
@@ -275,7 +282,8 @@ struct Builder<'a> {
 impl<'a> Builder<'a> {
     fn new(tables: &'a Tables) -> Self {
         let files = representatives(tables);
-        Self { tables, files, labels: Vec::new(), known: HashMap::new(), steps: Vec::new() }
+        let interpreters = interpreters(tables);
+        Self { tables, files, interpreters, labels: Vec::new(), known: HashMap::new(), steps: Vec::new() }
     }
 
     fn frame(&mut self, id: FrameId) -> Range<u32> {
@@ -321,7 +329,7 @@ impl<'a> Builder<'a> {
         let count = self.labels.len();
         let id = self.label(Key::Function(name, place), Kind::Function(function, module));
         if self.labels.len() > count {
-            self.labels[id.index()].is_library =
+            self.labels[id.index()].is_library |=
                 is_library_function(name, linkage.map(|linkage| tables.string(linkage)));
         }
         id
@@ -362,7 +370,11 @@ impl<'a> Builder<'a> {
         };
         let id = LabelId(u32::try_from(self.labels.len()).expect("fewer labels than frames and processes"));
         let start = if let Key::InModule(_, start) = key { start } else { None };
-        self.labels.push(Label { name, suffix: 0, start, kind, is_library: false });
+        let is_interpreter = match kind {
+            Kind::Function(_, Some(module)) | Kind::InModule(module) => self.interpreters[module.index()],
+            _ => false,
+        };
+        self.labels.push(Label { name, suffix: 0, start, kind, is_library: is_interpreter, is_interpreter });
         self.known.insert(key, id);
         id
     }

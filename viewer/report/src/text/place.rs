@@ -51,8 +51,13 @@ pub fn detail_of_frame(loaded: &Loaded, frame: FrameId, step: &Step) -> Option<S
 
 /// The functions of a stack from the first meaningful one, at most `limit`, as `parse parse.c:12 < read < main`.
 /// Recursive calls of a function are written once, with their number, and so are unnamed callers in the same file.
+/// Between functions of a script, those of its interpreter are left out.
 pub(super) fn chain(loaded: &Loaded, stack: NodeId, skip: usize, limit: usize) -> String {
-    chain_of(&loaded.names, meaningful(&loaded.tables, &loaded.names, stack).enumerate().skip(skip), limit)
+    let Loaded { names, tables, .. } = loaded;
+    let is_interpreter = |step: &Step| names.label(step.label).is_interpreter;
+    let are_all_shown = meaningful(tables, names, stack).next().is_none_or(|(_, step)| is_interpreter(&step));
+    let functions = meaningful(tables, names, stack).enumerate().skip(skip);
+    chain_of(names, functions.filter(|(_, (_, step))| are_all_shown || !is_interpreter(step)), limit)
 }
 
 /// The same of these functions, each with its place on the stack.
