@@ -9,6 +9,7 @@
 //! | `python` | CPython 3.8 to 3.14 |
 //! | `chain` | the frames that were read last, and how to see that they are the same |
 //! | `sites` `joined` | caches: the id of a place in a script, and of a stack with all its frames |
+//! | `merged` | the last stack that was made of both, frame by frame |
 //! | `known_memory` | which pages can be read |
 //!
 //! A frame has a *place*: an address within the native frame that runs it. So the two stacks are merged as with the
@@ -19,6 +20,8 @@ pub(crate) mod chain;
 #[deny(unsafe_code)]
 mod joined;
 mod known_memory;
+#[deny(unsafe_code)]
+pub(crate) mod merged;
 mod python;
 #[deny(unsafe_code)]
 mod sites;
@@ -29,6 +32,7 @@ use chain::{Chain, Placed, Summary};
 use core::sync::atomic::Ordering;
 use joined::Joined;
 use known_memory::KnownMemory;
+use merged::Merged;
 use python::Python;
 use sites::Sites;
 
@@ -39,12 +43,26 @@ pub(crate) struct Place {
     pub(crate) line: u32,
 }
 
+/// How frames were read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Read {
+    /// They are those of the last stack.
+    Same,
+    /// All of them, or all that are not as they were.
+    All,
+    /// There are more, further out.
+    Cut,
+    /// Those that were read are too many, together with those that were there already.
+    TooMany,
+}
+
 /// What one thread knows of the interpreter that it runs.
 struct Thread {
     memory: KnownMemory,
     chain: Chain,
     sites: Sites,
     joined: Joined,
+    merged: Merged,
     python: Python,
     /// The last stack: its native path, and the path of both.
     last: [u64; 2],
@@ -83,6 +101,7 @@ impl Interpreters {
         thread.chain.forget();
         thread.sites.forget();
         thread.joined.forget();
+        thread.merged.forget();
         thread.python.begin();
         thread.last = [0; 2];
         self.is_begun = true;
@@ -91,43 +110,57 @@ impl Interpreters {
 
     /// Looks at the frames that this thread runs; `None` when there are none. `id` makes the id of a place in a script,
     /// 0 for one to leave out.
-    // Cost: when they are the same as the last time, what `Chain::is_same` and `Python::state` cost.
+    // Cost: when they are the same as the last time, what `Chain::begin` and `Python::state` cost.
     #[inline(always)]
     pub(crate) fn look(&mut self, id: impl FnMut(Place) -> u32) -> Option<Seen<'_>> {
         let thread = self.thread()?;
         let Thread { memory, chain, python, .. } = thread;
         if !memory.begin() {
-            chain.forget_words();
+            chain.forget();
         }
         let state = python.state(memory)?;
-        let is_same = python.is_last(state) && chain.is_same();
-        if !is_same && !thread.read(state, id) {
-            return None;
-        }
-        Some(Seen { frames: thread.chain.summary(), is_same, thread })
+        let read = match python.read(state, chain, memory) {
+            Some(read) => thread.end(read, state, id),
+            None => thread.fail(),
+        }?;
+        let frames = thread.chain.summary();
+        (frames.hash != 0).then_some(Seen { frames, is_same: read == Read::Same, thread })
     }
 }
 
 impl Thread {
-    /// Reads the frames anew; false when there are none.
-    #[inline(never)]
-    fn read(&mut self, state: u64, mut id: impl FnMut(Place) -> u32) -> bool {
+    /// Finds out what became of the frames that were read.
+    #[inline(always)]
+    fn end(&mut self, mut read: Read, state: u64, mut id: impl FnMut(Place) -> u32) -> Option<Read> {
         let Self { memory, chain, sites, python, .. } = self;
-        chain.begin();
-        let read = python.frames(state, chain, memory).and_then(|()| {
-            chain.end(|frame| {
-                let code = python.code()?;
-                let identity = code.identity(frame, memory)?;
-                sites.pc(frame, identity, || code.place(frame, memory).map(&mut id))
-            })
-        });
-        if read.is_none() {
-            chain.forget_words();
-            if let Some(slot) = process::slot() {
-                slot.unread_scripts.fetch_add(1, Ordering::Relaxed);
-            }
+        if read == Read::TooMany {
+            chain.begin_afresh();
+            read = python.read(state, chain, memory)?;
         }
-        read.is_some() && chain.count() != 0
+        let is_cut = match read {
+            Read::Same => return Some(read),
+            Read::All => false,
+            Read::Cut | Read::TooMany => true,
+        };
+        let code = python.code()?;
+        let ended = chain.end(is_cut, |frame, identity| {
+            let identity = if identity == 0 { code.identity(frame, memory)? } else { identity };
+            sites.site(frame, identity, || code.place(frame, memory).map(&mut id))
+        });
+        match ended {
+            Some(()) => Some(read),
+            None => self.fail(),
+        }
+    }
+
+    /// The frames are not what they should be.
+    #[cold]
+    fn fail(&mut self) -> Option<Read> {
+        self.chain.forget();
+        if let Some(slot) = process::slot() {
+            slot.unread_scripts.fetch_add(1, Ordering::Relaxed);
+        }
+        None
     }
 }
 
@@ -163,9 +196,10 @@ impl Seen<'_> {
         self.frames.is_cut
     }
 
-    /// The frames, outermost first.
-    pub(crate) fn frames(&self) -> impl Iterator<Item = Placed> + Clone {
-        self.thread.chain.frames()
+    /// The frames, outermost first, and the last stack that was merged with some.
+    pub(crate) fn frames(&mut self) -> (impl Iterator<Item = Placed> + Clone, &mut Merged) {
+        let Thread { chain, merged, .. } = &mut *self.thread;
+        (chain.frames(), merged)
     }
 
     /// Where the code of the evaluation is, if each frame has one of its own and there is no other way to know which.

@@ -71,12 +71,40 @@ impl KnownMemory {
         word.to_le_bytes().get((address % 8) as usize).copied()
     }
 
-    /// Whether all `words` have the values that were read since memory was last forgotten.
+    /// Number of `words`, from the first on, that still have the values that were read since memory was last forgotten.
     // Cost: three loads and a compare for each.
     #[inline(always)]
-    pub(crate) fn hold(words: &[unwind::SavedWord]) -> bool {
-        // SAFETY: `word` has read each of them, and its page has not gone since.
-        words.iter().all(|word| unsafe { core::ptr::read_volatile(word.address as *const u64) } == word.value)
+    pub(crate) fn held(words: &[unwind::SavedWord]) -> usize {
+        words.iter().position(|word| Self::again(*word) != word.value).unwrap_or(words.len())
+    }
+
+    /// The present value of a word that was read since memory was last forgotten.
+    #[inline(always)]
+    pub(crate) fn again(word: unwind::SavedWord) -> u64 {
+        // SAFETY: `word` has read it, and its page has not gone since.
+        unsafe { core::ptr::read_volatile(word.address as *const u64) }
+    }
+
+    /// A number that tells `length` bytes from others, as far as they can be read.
+    // Cost: no multiplication waits for another.
+    #[inline(always)]
+    pub(crate) fn fingerprint(&mut self, start: u64, length: u64) -> Option<u64> {
+        let last = start.checked_add(length)?.checked_sub(1)?;
+        let mut sum = length;
+        let (mut address, mut key) = (start & !7, 0x9E37_79B9_7F4A_7C15_u64);
+        // The bytes before the first one, and those behind the last one, do not count.
+        let mut mask = u64::MAX << (8 * (start % 8));
+        while address <= last {
+            let left = last.wrapping_sub(address);
+            if left < 7 {
+                mask &= u64::MAX >> (8 * (7 - left));
+            }
+            sum = sum.wrapping_add((self.word(address)? & mask).wrapping_mul(key));
+            (address, mask) = (address.wrapping_add(8), u64::MAX);
+            // Odd, so no word counts for nothing.
+            key = key.wrapping_add(0x3C6E_F372_FE94_F82A);
+        }
+        Some(sum ^ sum >> 32)
     }
 
     #[inline(always)]

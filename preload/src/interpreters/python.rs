@@ -20,6 +20,7 @@ mod lines;
 #[deny(unsafe_code)]
 mod text;
 
+use crate::interpreters::Read;
 use crate::interpreters::chain::{Chain, ScriptFrame};
 use crate::interpreters::known_memory::KnownMemory;
 use crate::modules::landmarks::{self, PYTHON};
@@ -85,12 +86,6 @@ impl Python {
         Some(start..start.wrapping_add(PYTHON.size(landmarks::Python::Evaluation as usize)))
     }
 
-    /// True for the state whose frames were read last.
-    #[inline(always)]
-    pub(crate) fn is_last(&self, state: u64) -> bool {
-        self.last == state
-    }
-
     /// The interpreter's state of this thread; `None` if it runs nothing.
     // Cost: two loads and a call of libc, which makes three loads.
     #[inline(always)]
@@ -132,6 +127,7 @@ impl Python {
     }
 
     /// True for a state that says it is this thread's.
+    #[inline(always)]
     fn is_mine(&self, state: u64, layout: &Layout, memory: &mut KnownMemory) -> bool {
         memory.word(state.wrapping_add(layout.thread.id.into())) == Some(self.id)
     }
@@ -181,111 +177,165 @@ impl Python {
 
     /// Reads the frames of a state; `None` if they are not what they should be.
     #[inline(always)]
-    pub(crate) fn frames(&mut self, state: u64, chain: &mut Chain, memory: &mut KnownMemory) -> Option<()> {
+    pub(crate) fn read(&mut self, state: u64, chain: &mut Chain, memory: &mut KnownMemory) -> Option<Read> {
         let Version::Known(layout) = &self.version else { return None };
         self.last = state;
-        let own = state.checked_add(layout.thread.id.into())?;
-        if chain.word(own, memory)? != self.id {
+        if !self.is_mine(state, layout, memory) {
             return None;
         }
         let mut walk = Walk { layout, chain, memory };
-        let first = walk.word(state, layout.thread.frames)?;
-        match layout.links {
+        let first = walk.link(state, layout.thread.frames)?;
+        let read = match layout.links {
             Links::Objects => walk.objects(first, 0, 0),
             Links::ObjectsBeside { evaluations, next } => {
-                let evaluation = walk.word(state, evaluations)?;
+                let evaluation = walk.link(state, evaluations)?;
                 walk.objects(first, evaluation, next)
             }
             Links::Evaluations { frame, next, entry } => walk.evaluations(first, [frame, next, entry]),
             Links::ThroughEvaluation { frame } => {
-                let first = walk.word(first, frame)?;
+                let first = walk.link(first, frame)?;
                 walk.frames(first)
             }
             Links::Frames => walk.frames(first),
-        }
+        }?;
+        Some(if read == Read::All && chain.is_too_long() { Read::TooMany } else { read })
     }
 }
 
-/// Reads frames one after another.
+/// Reads frames one after another, until one is met that is known, and whose callers are as they were.
 struct Walk<'a> {
     layout: &'a Layout,
     chain: &'a mut Chain,
     memory: &'a mut KnownMemory,
 }
 
+/// What a step outwards found.
+enum Step {
+    /// A known frame, at this place.
+    Met(u64),
+    /// A frame, whose caller has this address.
+    To(u64),
+    /// There is no room for more frames.
+    Full,
+}
+
 impl Walk<'_> {
+    /// A word around this offset in something, from which the chain begins.
+    #[inline(always)]
+    fn link(&mut self, base: u64, offset: u16) -> Option<u64> {
+        self.memory.word(base.checked_add(offset.into())?)
+    }
+
     /// A word that decides what the chain is, around this offset in something.
     #[inline(always)]
     fn word(&mut self, base: u64, offset: u16) -> Option<u64> {
         self.chain.word(base.checked_add(offset.into())? & !7, self.memory)
     }
 
-    /// A frame at an address, and the one that called it.
+    /// The frame at an address.
     #[inline(always)]
-    fn frame(&mut self, frame: u64, place: u64) -> Option<(ScriptFrame, u64)> {
-        let Layout { frame: offsets, code: Code { version, lines, .. }, unit, .. } = self.layout;
+    fn step(&mut self, frame: u64, place: u64) -> Option<Step> {
+        let Layout { frame: offsets, code: Code { version, lines, name, .. }, text, unit, .. } = self.layout;
+        // The numbers of instructions are at even offsets, in the word's lower half.
+        let instruction = |word| if *unit == 0 { word } else { u64::from(word as u32) };
+        if let Some(place) = self.chain.meet(frame, place, instruction) {
+            return Some(Step::Met(place));
+        }
+        self.chain.open();
+        let instruction = instruction(self.word(frame, offsets.instruction)?);
         // The lowest bits of what a frame executes may tell how it is counted.
         let code = self.word(frame, offsets.code)? & !7;
         let previous = self.word(frame, offsets.previous)?;
-        let word = self.word(frame, offsets.instruction)?;
-        // The numbers of instructions are at even offsets, in the word's lower half.
-        let instruction = if *unit == 0 { word } else { u64::from(word as u32) };
-        // Where code has a number of its own, else its table of lines.
-        let witness = self.word(code, if *version == 0 { *lines } else { *version })?;
-        Some((ScriptFrame { frame, code, instruction, witness, place }, previous))
+        // Other code at the same address has another number, or else another name or other lines.
+        if *version == 0 {
+            self.word(code, *lines)?;
+            let name = self.word(code, *name)?;
+            self.word(name, text.hash)?;
+        } else {
+            self.word(code, *version)?;
+        }
+        let is_added = self.chain.push(ScriptFrame { frame, code, instruction, place });
+        Some(if is_added { Step::To(previous) } else { Step::Full })
     }
 
     /// Frame objects, each with an evaluation of its own, which is in a list if that begins at `evaluation`.
-    fn objects(mut self, mut frame: u64, mut evaluation: u64, next: u16) -> Option<()> {
+    #[inline(always)]
+    fn objects(mut self, mut frame: u64, mut evaluation: u64, next: u16) -> Option<Read> {
+        if self.chain.begin(frame, evaluation) {
+            return Some(Read::Same);
+        }
         while frame != 0 {
-            let (found, previous) = self.frame(frame, evaluation)?;
-            if !self.chain.push(found) {
-                break;
+            match self.step(frame, evaluation)? {
+                Step::Met(_) => break,
+                Step::Full => return Some(Read::Cut),
+                Step::To(previous) => frame = previous,
             }
             if evaluation != 0 {
                 evaluation = self.word(evaluation, next)?;
             }
-            frame = previous;
         }
-        Some(())
+        Some(Read::All)
     }
 
     /// Evaluations, each with frames up to one that is marked.
-    fn evaluations(mut self, mut evaluation: u64, [innermost, next, entry]: [u16; 3]) -> Option<()> {
-        while evaluation != 0 {
-            let mut frame = self.word(evaluation, innermost)?;
-            let outer = self.word(evaluation, next)?;
-            while frame != 0 {
-                let (found, previous) = self.frame(frame, evaluation)?;
-                if !self.chain.push(found) {
-                    return Some(());
-                }
-                let is_outermost = self.memory.byte(frame.checked_add(entry.into())?)? != 0;
-                frame = if is_outermost { 0 } else { previous };
-            }
-            evaluation = outer;
+    #[inline(always)]
+    fn evaluations(mut self, mut evaluation: u64, [innermost, next, entry]: [u16; 3]) -> Option<Read> {
+        let mut frame = self.link(evaluation, innermost)?;
+        if self.chain.begin(frame, evaluation) {
+            return Some(Read::Same);
         }
-        Some(())
+        loop {
+            while frame != 0 {
+                match self.step(frame, evaluation)? {
+                    Step::Met(_) => return Some(Read::All),
+                    Step::Full => return Some(Read::Cut),
+                    Step::To(previous) => {
+                        let is_outermost = self.memory.byte(frame.checked_add(entry.into())?)? != 0;
+                        frame = if is_outermost { 0 } else { previous };
+                    }
+                }
+            }
+            evaluation = self.word(evaluation, next)?;
+            if evaluation == 0 {
+                return Some(Read::All);
+            }
+            frame = self.word(evaluation, innermost)?;
+        }
     }
 
     /// Frames, each evaluation's followed by one on the machine stack.
-    fn frames(mut self, mut frame: u64) -> Option<()> {
+    #[inline(always)]
+    fn frames(mut self, mut frame: u64) -> Option<Read> {
+        while self.is_of_evaluation(frame)? {
+            frame = self.link(frame, self.layout.frame.previous)?;
+        }
+        if self.chain.begin(frame, 0) {
+            return Some(Read::Same);
+        }
         let mut since = 0;
         while frame != 0 {
-            let owner = self.memory.byte(frame.checked_add(self.layout.frame.owner.into())?)?;
-            if owner < OWNED_BY_STACK {
-                let (found, previous) = self.frame(frame, 0)?;
-                if !self.chain.push(found) {
+            match self.step(frame, 0)? {
+                Step::Met(place) => {
+                    self.chain.place(since, place);
                     break;
                 }
-                frame = previous;
-            } else {
+                Step::Full => return Some(Read::Cut),
+                Step::To(previous) => frame = previous,
+            }
+            while self.is_of_evaluation(frame)? {
                 self.chain.place(since, frame);
                 since = self.chain.count();
                 frame = self.word(frame, self.layout.frame.previous)?;
             }
         }
-        Some(())
+        Some(Read::All)
+    }
+
+    /// True for a frame on the machine stack, behind those that an evaluation runs.
+    #[inline(always)]
+    fn is_of_evaluation(&mut self, frame: u64) -> Option<bool> {
+        let owner = frame.checked_add(self.layout.frame.owner.into())?;
+        Some(frame != 0 && self.memory.byte(owner)? >= OWNED_BY_STACK)
     }
 }
 

@@ -1,9 +1,9 @@
 //! A thread's cache of places in scripts: the ids of functions and lines, by code and instruction.
 
-use crate::interpreters::chain::ScriptFrame;
+use crate::interpreters::chain::{self, ScriptFrame};
 use crate::interpreters::mix;
 
-const PLACES: usize = 2048;
+const PLACES: usize = 8192;
 
 /// A place. Zeroed memory is none: no code is at 0.
 #[derive(Clone, Copy, Debug, Default)]
@@ -30,12 +30,13 @@ impl Sites {
     }
 
     /// The id of the place that a frame has reached, which `resolve` finds out if need be.
-    pub(crate) fn pc(
+    #[inline(always)]
+    pub(crate) fn site(
         &mut self,
         frame: &ScriptFrame,
         identity: u64,
         resolve: impl FnOnce() -> Option<u32>,
-    ) -> Option<u32> {
+    ) -> Option<chain::Site> {
         let ScriptFrame { code, instruction, .. } = *frame;
         let recording = self.recording;
         let place = (mix(code, instruction) >> 32) as usize % PLACES;
@@ -47,6 +48,6 @@ impl Sites {
         if !is_known {
             *site = Site { code, instruction, identity, pc: resolve()?, recording };
         }
-        Some(site.pc)
+        Some(chain::Site { identity, pc: site.pc })
     }
 }

@@ -152,7 +152,7 @@ impl ThreadState {
             return Some(path);
         }
         let (end, natives) = memos.frames(caller.registers, accessors);
-        let path = join(&mut accessors.labels, (end, natives), &seen)?;
+        let path = join(&mut accessors.labels, (end, natives), &mut seen)?;
         seen.keep(native, path);
         Some(path)
     }
@@ -406,31 +406,32 @@ impl Paths {
 /// A stack of native frames with an interpreter's between them.
 #[cold]
 #[inline(never)]
-fn join(paths: &mut Paths, (end, natives): (End, Frames<'_>), seen: &Seen<'_>) -> Option<u64> {
+fn join(paths: &mut Paths, (end, natives): (End, Frames<'_>), seen: &mut Seen<'_>) -> Option<u64> {
     let end = if seen.is_cut() && end == End::Root { End::Truncated } else { end };
-    let mut path = Label::from_bits(paths.empty(end)?);
-    let mut scripts = seen.frames().peekable();
     let evaluation = seen.evaluation();
+    let (scripts, merged) = seen.frames();
+    let mut scripts = scripts.peekable();
+    let mut merging = merged.begin(paths.empty(end)?);
     for native in natives {
-        path = paths.longer(path, native.number)?;
+        merging.add(native.number, paths)?;
         if let Some(evaluation) = &evaluation {
             // Each frame has its own evaluation, and both are in the same order.
             if paths.is_in(native.number, evaluation)
                 && let Some(frame) = scripts.next()
             {
-                path = paths.longer(path, frame.pc)?;
+                merging.add(frame.pc, paths)?;
             }
             continue;
         }
         while let Some(frame) = scripts.next_if(|frame| frame.place >= native.sp) {
-            path = paths.longer(path, frame.pc)?;
+            merging.add(frame.pc, paths)?;
         }
     }
     // Frames whose place lies in no native frame are running now.
     for frame in scripts {
-        path = paths.longer(path, frame.pc)?;
+        merging.add(frame.pc, paths)?;
     }
-    Some(path.to_bits())
+    Some(merging.path())
 }
 
 /// What lies between a hook and the hook that has called the next allocator.

@@ -71,6 +71,8 @@ pub(crate) struct Code {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Text {
     pub(crate) length: u16,
+    /// A hash of the whole text.
+    pub(crate) hash: u16,
     pub(crate) state: u16,
     /// The text, if it is ASCII.
     pub(crate) ascii: u16,
@@ -107,8 +109,8 @@ pub(crate) struct Layout {
 
 const BYTES: Bytes = Bytes { length: 16, content: 32 };
 /// Strings with a cached `wchar_t` form, until 3.11.
-const OLD_TEXT: Text = Text { length: 16, state: 32, ascii: 48, wide: 72, kind: 2 };
-const TEXT: Text = Text { length: 16, state: 32, ascii: 40, wide: 56, kind: 2 };
+const OLD_TEXT: Text = Text { length: 16, hash: 24, state: 32, ascii: 48, wide: 72, kind: 2 };
+const TEXT: Text = Text { length: 16, hash: 24, state: 32, ascii: 40, wide: 56, kind: 2 };
 const OLD_CODE: Code =
     Code { file: 104, name: 112, lines: 120, first_line: 40, instructions: 0, version: 0, copies: 0 };
 

@@ -75,13 +75,5 @@ pub(crate) fn text(address: u64, layout: &Text, memory: &mut KnownMemory) -> Opt
 /// A number that tells the string at an address from others by what it says: for as much of it as a name has.
 pub(crate) fn fingerprint(address: u64, layout: &Text, memory: &mut KnownMemory) -> Option<u64> {
     let Characters { start, count, width } = Characters::of(address, layout, memory)?;
-    let bytes = count.wrapping_mul(width);
-    let mut hash = bytes;
-    for index in 0..bytes.div_ceil(8) {
-        let left = bytes.wrapping_sub(index.wrapping_mul(8)).min(8);
-        let mask = u64::MAX >> (8 * (8 - left));
-        let word = memory.word(start.wrapping_add(index.wrapping_mul(8)))? & mask;
-        hash = crate::interpreters::mix(hash, word);
-    }
-    Some(hash)
+    memory.fingerprint(start, count.wrapping_mul(width))
 }
