@@ -2,9 +2,12 @@
 
 use crate::harness::{Capture, Recording, Row, World, installed, library, record, skip};
 use serde_json::Value;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+/// Sizes of the blocks whose stacks scripts print.
+const SIZES: &str = "20001..22999";
 
 /// A version of Python that is installed here.
 #[derive(Clone, Debug)]
@@ -91,8 +94,7 @@ fn compare(python: &Python, said: &str, capture: &Capture) {
         *blocks += 1;
         *bytes += size.parse::<u64>().expect("a size");
     }
-    let sizes = ["--by", "allocations", "--size", "20001..20999"];
-    let report = capture.report(&sizes);
+    let report = capture.report(&["--by", "allocations", "--size", SIZES]);
     let mut found: HashMap<String, (u64, u64)> = HashMap::new();
     for row in report["rows"].as_array().expect("a report has rows") {
         let (blocks, bytes) = found.entry(scripted(row)).or_default();
@@ -119,6 +121,43 @@ fn stacks_are_those_that_the_interpreter_names() {
         let info = capture.info();
         assert_eq!(info["lost"]["events"], 0, "{python:?}: {}", info["lost"]);
         assert_eq!(info["remarks"].as_array().map(Vec::len), Some(0), "{python:?}: {}", info["remarks"]);
+    }
+}
+
+/// Check the same for a thousand blocks each in functions that call each other in random ways, in four threads.
+#[test]
+fn random_stacks_are_those_that_the_interpreter_names() {
+    for python in pythons() {
+        for seed in ["1", "2"] {
+            let (ran, capture) = recording(&python).arg(script("allocates_randomly.py")).arg(seed).run();
+            assert_eq!(ran.code, 0, "{python:?}: {}", ran.stderr);
+            assert!(ran.text().lines().count() >= 1000, "{python:?}");
+            compare(&python, ran.text(), &capture);
+        }
+    }
+}
+
+/// Check that stacks are right, too, where most are not looked at: Python has its own allocator, and allocations are
+/// sampled.
+#[test]
+fn stacks_of_a_sample_are_right() {
+    for python in pythons() {
+        for script_name in ["allocates_everywhere.py", "allocates_randomly.py"] {
+            let recording = record(&python.path).env("PYTHONDONTWRITEBYTECODE", "1").with_names();
+            let (ran, capture) =
+                recording.options(["--sample", "64K"]).arg(script(script_name)).arg("3").run();
+            assert_eq!(ran.code, 0, "{python:?}: {}", ran.stderr);
+            let stacks: HashSet<&str> =
+                ran.text().lines().filter_map(|line| line.split_once(' ')).map(|(_, stack)| stack).collect();
+            let report = capture.report(&["--by", "allocations", "--size", SIZES]);
+            let rows = report["rows"].as_array().expect("a report has rows");
+            let found: Vec<String> =
+                rows.iter().map(scripted).filter(|stack| stack.contains("main:")).collect();
+            assert!(found.len() > 5, "{python:?}: {}", found.len());
+            for stack in found {
+                assert!(stacks.contains(stack.as_str()), "{python:?}: {stack}");
+            }
+        }
     }
 }
 
@@ -158,7 +197,7 @@ fn frames_can_be_left_out() {
             recording(&python).options(["--no-interpreters"]).arg(script("allocates_everywhere.py"));
         let (ran, capture) = recording.run();
         assert_eq!(ran.code, 0, "{python:?}: {}", ran.stderr);
-        let report = capture.report(&["--by", "allocations", "--size", "20001..20999"]);
+        let report = capture.report(&["--by", "allocations", "--size", SIZES]);
         let rows = report["rows"].as_array().expect("a report has rows");
         assert!(!rows.is_empty() && rows.iter().all(|row| scripted(row).is_empty()), "{python:?}");
         assert_eq!(capture.info()["options"]["interpreters"], "false");

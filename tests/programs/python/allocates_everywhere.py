@@ -1,37 +1,12 @@
-"""Allocates blocks of a size each in every kind of frame, and prints which stack each of them has.
-
-A line of the output is a block: its size, and its frames from the innermost outwards, each as NAME:LINE. `expect` asks
-the interpreter itself, on the line that allocates.
-"""
+"""Allocates blocks of a size each in every kind of frame, and prints which stack each of them has."""
 
 import asyncio
 import contextlib
 import ctypes
 import re
-import sys
 import threading
 
-kept = []
-sizes = iter(range(20_001, 10**9, 2))
-lock = threading.Lock()
-lines = []
-
-
-def name(code):
-    return getattr(code, "co_qualname", code.co_name)
-
-
-def expect():
-    """Notes the stack of the caller, and returns the size of its block."""
-    frame, frames = sys._getframe(1), []
-    while frame:
-        frames.append(f"{name(frame.f_code)}:{frame.f_lineno}")
-        frame = frame.f_back
-    with lock:
-        size = next(sizes)
-        lines.append(f"{size} {' '.join(frames)}")
-    # A bytearray has one byte more than it says.
-    return size - 1
+from expected import expect, kept, report
 
 
 def plain():
@@ -245,4 +220,4 @@ def main():
 
 
 main()
-sys.stdout.write("\n".join(lines) + "\n")
+report()
