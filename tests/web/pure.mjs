@@ -16,7 +16,7 @@ const { boxes } = await load("flame");
 const format = await load("format");
 const { Retained } = await load("retained");
 const { Loader } = await load("loader");
-const { Named } = await load("named");
+const { Named, searching } = await load("named");
 const { isComparable, measureRows, byNode, lastMoment, boundariesOf, boundaryNear } = await load("metric");
 const { mapped, shortestEnds, sourceAddress } = await load("places");
 const { asMarkdown, asText } = await load("outline");
@@ -48,6 +48,18 @@ test("of functions without a name only the first one says where it begins; its c
   assert.deepEqual(lineOf("<in z+0x10>", "<in z+0x20>", "<in z+0x30>", "main"), ["<in z+0x10>", "<in z> ×2", "main"]);
   assert.deepEqual(lineOf("f", "<in z+0x20>", "<in y+0x20>", "g"), ["f", "<in z>", "<in y>", "g"]);
   assert.deepEqual(lineOf("<in z+0x10>", "<in z+0x10>", "f", "f"), ["<in z+0x10> ×2", "f ×2"]);
+});
+
+test("a search is for parts of names in any case, with * for any characters", () => {
+  for (const [text, name, expected] of [
+    ["cache", "docproc::QueryCache::insert", true],
+    ["query*insert", "docproc::QueryCache::insert", true],
+    ["insert*query", "docproc::QueryCache::insert", false],
+    [" *Cache* ", "docproc::QueryCache::insert", true],
+    ["a*a", "a", false],
+  ]) assert.equal(searching(text)(name), expected, `${text} ${name}`);
+  assert.equal(searching(" "), null);
+  assert.equal(searching("*"), null);
 });
 
 test("the nameless inside of a wrapper is passed over", () => {

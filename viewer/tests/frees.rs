@@ -2,7 +2,7 @@
 
 use crate::support::Made;
 use analysis::lifetimes::{Age, BlockStats, Endpoint, Frees, FreesRow, Order, Side};
-use analysis::query::{Filter, Module, Part, Query};
+use analysis::query::{Filter, Part, Pattern, Query};
 use analysis::{Amount, Load, Metric, Profile, Site};
 use capture::{Action, Ended, FREE_STACKS, NodeId, ReallocOutcome, ThreadId};
 use engine::lens::Lens;
@@ -103,7 +103,7 @@ fn parts_have_the_frees_made_in_them() {
 /// only by the library.
 #[test]
 fn choices_are_of_blocks_and_not_of_frees() {
-    let modules = vec![Module("libx.so".to_owned())];
+    let modules = vec![Pattern::glob("libx.so")];
     let of_library = Query { filter: Filter { modules, ..Filter::default() }, ..Query::default() };
     let loaded = asked(&traced(), &of_library);
     assert_eq!(frees(&loaded), expected(&[("release", 1, 50)]));
@@ -165,7 +165,7 @@ fn choices_are_of_samples_too() {
         made.sample(task, 10, library);
         made.sample(task, 20, other);
         made.sample(task, 30, other);
-        let modules = vec![Module("libx.so".to_owned())];
+        let modules = vec![Pattern::glob("libx.so")];
         let query = Query { filter: Filter { modules, ..Filter::default() }, ..Query::default() };
         assert_eq!(asked(&made, &query).profile.total.cpu.blocks, 1, "{with_frees}");
         assert_eq!(asked(&made, &Query::default()).profile.total.cpu.blocks, 3);
@@ -343,7 +343,7 @@ fn pairs_can_be_chosen_by_both_sides() {
     // Threads that free one stack's blocks are told apart for the choice, and are one row after it.
     let of_all = chosen(&Query::default(), Some("thread:*"));
     assert_eq!(of_all, chosen(&Query::default(), Some("release or clear or grow")));
-    let modules = vec![Module("libx.so".to_owned())];
+    let modules = vec![Pattern::glob("libx.so")];
     let of_library = Query { filter: Filter { modules, ..Filter::default() }, ..Query::default() };
     assert_eq!(chosen(&of_library, None), ["allocated x_new: 1 50 0", "  freed release: 1 50 0"]);
     assert_eq!(chosen(&of_library, Some("clear")), [""; 0]);

@@ -1,7 +1,7 @@
 //! Which block keeps which alive: the events of a capture and its scans together.
 
 use crate::support::Made;
-use analysis::query::{Query, Selected};
+use analysis::query::{Pattern, Query, Selected};
 use analysis::{Amount, Profile};
 use capture::{Action, Area, AreaKind, Ended, Process, ProcessId, StringId, ThreadId};
 use engine::lens::Lens;
@@ -210,7 +210,7 @@ fn scans_are_numbered() {
         error(&made, WhichScan::Number(3))
     );
     assert!(error(&made, WhichScan::Number(0)).contains("no number 0"));
-    let of = |name: &str| graph(&made, WhichScan::Of(Selected::Name(name.into())));
+    let of = |name: &str| graph(&made, WhichScan::Of(Selected::Name(Pattern::glob(name))));
     assert_eq!((of("app").unwrap().number, of("other").unwrap().number), (1, 2));
     assert!(matches!(of("nobody").unwrap_err(), Error::Unknown(_)));
     made.tables.scans.truncate(1);

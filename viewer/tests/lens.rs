@@ -86,6 +86,13 @@ fn expressions_select_stacks() {
         ("file:m.c", 15),
         ("file:/src/f*", 1 + 2 + 8 + 16),
         ("std::vector::push", 32),
+        ("vector", 32),
+        ("vector::push", 32),
+        ("std", 32),
+        ("int", 0),
+        ("\"vector\"", 0),
+        ("vec", 0),
+        ("vec*", 32),
         ("\"std::vector<int>::push\"", 32),
         ("std::*", 32),
         ("fo", 0),
@@ -492,6 +499,45 @@ fn what_is_left_out_is_said() {
     let shown = report("\"\u{1b}\"", Metric::Allocations);
     assert!(shown.contains("only: \"\\u{1b}\"; not shown: 15 B in 2 allocations"), "{shown}");
     assert!(shown.ends_with("Nothing to show: this selection has no allocations.\n"), "{shown}");
+}
+
+/// Check that names which match nothing are named, with those that are nearest, in text and JSON; that names which match
+/// something are not, even where no stack has all that is wanted; and that what several lenses leave out adds up.
+#[test]
+fn mistyped_names_are_told_of() {
+    let made = || made_of(&[("app", "main > ns::Parser::next", 10), ("app", "main > g", 5)]);
+    let lens = |filter: &str, focus: &str| Lens {
+        filter: Some(filter.parse().unwrap()),
+        focus: patterns(focus),
+        ..Lens::default()
+    };
+    let loaded =
+        lens("Praser or module:libap* or process:ap", "mian main").apply(made().loaded("app.memprof"));
+    let seen = loaded.seen.clone().unwrap();
+    let told: Vec<String> = seen.unmatched.iter().map(ToString::to_string).collect();
+    let expected = [
+        "the capture has no function `Praser`; the nearest: ns::Parser::next",
+        "the capture has no module `libap*`; * matches any characters",
+        "the capture has no process `ap`; the nearest: app",
+        "the capture has no function `mian`; the nearest: main",
+    ];
+    assert_eq!(told, expected);
+    let (mut text, mut json) = (Vec::new(), Vec::new());
+    text::report(&mut text, &loaded, &ReportOptions::default(), &Style::default()).unwrap();
+    let text = String::from_utf8(text).unwrap();
+    assert!(expected.iter().all(|told| text.contains(&format!("warning: {told}\n"))), "{text}");
+    report::json::report(&mut json, &loaded, &ReportOptions::default()).unwrap();
+    let document: serde_json::Value = serde_json::from_slice(&json).unwrap();
+    let unmatched = serde_json::json!({ "field": "function", "name": "mian", "nearest": ["main"] });
+    assert_eq!(document["unmatched"][3], unmatched);
+    let fine = lens("Parser and g and call:malloc and thread:* and file:m.c", "")
+        .apply(made().loaded("app.memprof"));
+    assert_eq!(fine.seen.unwrap().unmatched, []);
+
+    let twice = lens("g", "main").apply(lens("not nowhere", "g").apply(made().loaded("app.memprof")));
+    let seen = twice.seen.unwrap();
+    assert_eq!((seen.hidden.leaked.bytes, twice.profile.total.leaked.bytes), (15, 0));
+    assert_eq!((seen.filter.as_deref(), seen.unmatched.len()), (Some("not nowhere"), 1));
 }
 
 fn lenses() -> impl Strategy<Value = Lens> {

@@ -2,7 +2,7 @@
 
 use crate::support::Made;
 use crate::support::fixtures::rich;
-use analysis::query::{Filter, Part, Query, Selected};
+use analysis::query::{Filter, Part, Pattern, Query, Selected};
 use analysis::{Amount, Cost, Load, Profile, Span};
 use capture::{Action, Ended, Event, MarkKind, NodeId, ProcessId, ReallocOutcome, Summary, ThreadId};
 use engine::lens::Lens;
@@ -387,7 +387,7 @@ fn both_ways_to_filter_agree() {
     let path = file(&rich(), &folder);
     for part in ["start", "20ms", "peak", "end"] {
         let filter = |sizes: Option<&str>| Filter {
-            processes: vec![Selected::Name("server".to_owned())],
+            processes: vec![Selected::Name(Pattern::glob("server"))],
             sizes: sizes.and_then(|sizes| sizes.parse().ok()),
             ..Filter::default()
         };

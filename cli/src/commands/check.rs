@@ -19,8 +19,7 @@ use std::process::ExitCode;
 /// The exit code is 0 if all rules are kept, 1 if not, and 2 if the capture cannot tell. It cannot tell if a sampled
 /// number is within two standard errors of its limit; if one that depends on frees exceeds it, or may, and addresses of
 /// blocks were allocated again without a recorded free; or if no number exceeds its limit, but events were lost, the
-/// file is incomplete, blocks may or may not be leaked, or a filter matches nothing and function names have not been
-/// looked up. A filter that matches nothing otherwise causes a warning.
+/// file is incomplete, blocks may or may not be leaked, or a filter matches nothing.
 ///
 /// Rules come from options, from a TOML file, or both. docs/tasks/gate-a-build.md describes the file and has examples
 /// for build servers. `run --check RULES` records and checks in one step.

@@ -60,10 +60,6 @@ impl RulesCheck {
             text::check(&mut text, &report, &style)?;
             // Standard error may be closed.
             let _ = stderr.lock().write_all(&text);
-        } else {
-            for filter in &report.idle {
-                message::warning(&format!("the filter `{filter}` matches no stack: its numbers are 0"));
-            }
         }
         if quiet && !is_fine {
             message::plain(&format!("Wrote {}", finished.path.display()));

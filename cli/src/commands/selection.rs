@@ -1,6 +1,6 @@
 //! Options shared by views: which part of a capture, and which blocks.
 
-use analysis::query::{Anchor, Filter, Module, Part, Query, Selected, Sizes, When};
+use analysis::query::{Anchor, Filter, Part, Pattern, Query, Selected, Sizes, When};
 use clap::Args;
 
 /// A part of a capture.
@@ -34,7 +34,7 @@ pub(super) struct WhichRange {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Which blocks")]
 pub(super) struct WhichBlocks {
-    /// Only processes with this pid or name; may be repeated
+    /// Only processes with this pid or name, as in 'worker-*'; may be repeated
     #[arg(long, value_name = "PROCESS")]
     process: Vec<Selected>,
     /// Blocks of this pool instead of the allocator's; `info` lists pools
@@ -46,7 +46,7 @@ pub(super) struct WhichBlocks {
     /// Only blocks of these sizes: 64, 64..4K, 1M..
     #[arg(long, value_name = "SIZES")]
     size: Option<Sizes>,
-    /// Only stacks that pass through this file, as in libz.so; may be repeated
+    /// Only stacks that pass through this file, as in libz.so or 'libssl*'; may be repeated
     #[arg(long, value_name = "FILE")]
     module: Vec<String>,
     /// Only blocks allocated during a region of this name, in any instance and by any thread; may be repeated
@@ -96,7 +96,7 @@ impl WhichBlocks {
             processes: self.process.clone(),
             threads: self.thread.clone(),
             sizes: self.size.clone(),
-            modules: self.module.iter().cloned().map(Module).collect(),
+            modules: self.module.iter().map(|file| Pattern::glob(file)).collect(),
             during: self.during.clone(),
             stack: None,
         }

@@ -159,6 +159,11 @@ impl Model {
             let peak = self.view().map_or(history.duration, |view| view.loaded.profile.peak.at.time);
             self.time.set_duration(history.duration, peak);
         }
+        if let Answer::View(view) = &answer
+            && let Some(unmatched) = view.loaded.seen.as_ref().and_then(|seen| seen.unmatched.first())
+        {
+            self.notice = Some(unmatched.to_string());
+        }
         self.answers.keep(request, answer);
         self.settle();
     }

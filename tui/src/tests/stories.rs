@@ -46,6 +46,26 @@ fn a_leak_leads_to_its_callers_and_back() {
     assert_eq!(user.model.page, Page::Functions);
 }
 
+/// Check that a search finds what a filter finds, parts of words too, and that a filter which finds nothing names what is
+/// nearest until the next key.
+#[test]
+fn searches_and_filters_agree() {
+    let mut user = user();
+    for sought in ["read_file", "read_*", "READ_FILE", "file", "read*ile"] {
+        user.press(&format!("2<Home>/{sought}<Enter>"));
+        let found = user.model.function_name().as_deref() == Some("read_file");
+        assert_eq!(found, sought != "READ_FILE", "{sought}");
+    }
+    for (filter, nearest) in [("read_file", None), ("read_*", None), ("file", Some("read_file"))] {
+        let screen = user.press(&format!("2f{filter}<Enter>")).screen();
+        assert!(screen.contains("read_file"), "{filter}: {screen}");
+        let told = nearest.map(|name| format!("no function `{filter}`; the nearest: {name}"));
+        assert!(told.is_none_or(|told| screen.contains(&told)), "{filter}: {screen}");
+        user.press("u");
+    }
+    assert!(!user.screen().contains("nearest"), "{}", user.screen());
+}
+
 /// Check that an allocating stack leads to the stacks that free its blocks, these back to it, and both to their
 /// functions; that a copy has the details beside; and that a recording without stacks of frees says how to get them.
 #[test]

@@ -5,7 +5,7 @@ use crate::catalogue;
 use crate::draw::copy;
 use crate::model::{Model, Page, Prompt, Purpose};
 use crate::work::StackRow;
-use analysis::query::Expression;
+use analysis::query::{Expression, Pattern};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use std::path::PathBuf;
 
@@ -65,17 +65,17 @@ fn entered(model: &mut Model) -> Option<Effect> {
     None
 }
 
-/// Goes to the next name that contains the searched text. The search is case-sensitive if the text has capitals.
+/// Goes to the next name that contains what a filter would find, or only a part of it, in any case unless the text has
+/// capitals.
 pub(super) fn search(model: &mut Model) {
     let sought = model.searched.clone();
     if sought.is_empty() {
         return;
     }
     let exact = sought.chars().any(char::is_uppercase);
-    let passes = |name: &str| match exact {
-        true => name.contains(&sought),
-        false => name.to_lowercase().contains(&sought),
-    };
+    let pattern = Pattern::glob(&format!("*{sought}*"));
+    let passes =
+        |name: &str| if exact { pattern.matches(name) } else { pattern.matches(&name.to_lowercase()) };
     let found = match model.page {
         Page::Functions => model.functions.find(passes),
         Page::Tree => model.pane_mut().find(passes),

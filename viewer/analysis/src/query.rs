@@ -47,12 +47,14 @@ mod when;
 
 pub mod expression;
 mod pattern;
+mod unmatched;
 
 pub use expression::{Expression, Selection, SyntaxError};
 pub use filter::bytes as bytes_of;
-pub use filter::{Filter, Module, Selected, Sizes, SizesError, StackTest, Unknown};
+pub use filter::{Filter, Selected, Sizes, SizesError, StackTest, Unknown};
 pub use pattern::Pattern;
 pub use select::{Sieve, is_in, processes};
+pub use unmatched::{Unmatched, nearest};
 pub use when::shifted;
 pub use when::{Anchor, When, WhenError};
 

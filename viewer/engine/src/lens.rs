@@ -29,7 +29,7 @@ mod rewrite;
 pub use grouping::owners_without;
 
 use crate::loaded::{Grouping, Loaded, Seen};
-use analysis::query::{Expression, Pattern};
+use analysis::query::{Expression, Pattern, Unmatched};
 use analysis::{Cost, Profile, Site, Spread};
 use rewrite::Rewrite;
 
@@ -76,6 +76,8 @@ impl Lens {
             return (loaded, vec![None; others.len()]);
         }
         let whole = |profile: &Profile| (profile.total, profile.total_spread);
+        let unmatched = self.unmatched(&loaded);
+        let earlier = loaded.seen.take();
         let whole_loaded = whole(&loaded.profile);
         let whole_others: Vec<_> = others.iter().map(|other| whole(other)).collect();
         if let Some(filter) = &self.filter {
@@ -90,17 +92,33 @@ impl Lens {
             let rewrite = Rewrite::new(self, &mut loaded.names, &loaded.tables);
             rewrite.apply(&mut loaded, others);
         }
-        let seen = others.iter().zip(whole_others).map(|(other, whole)| Some(self.seen(other, whole)));
-        loaded.seen = Some(self.seen(&loaded.profile, whole_loaded));
+        let seen =
+            others.iter().zip(whole_others).map(|(other, whole)| Some(self.seen(other, whole, &unmatched)));
+        let now = self.seen(&loaded.profile, whole_loaded, &unmatched);
+        loaded.seen = Some(earlier.map_or(now.clone(), |earlier| earlier.followed_by(now)));
         (loaded, seen.collect())
     }
 
     /// What was left out of a profile; `hidden` was its total before.
-    fn seen(&self, profile: &Profile, (mut hidden, mut hidden_spread): (Cost, Cost<Spread>)) -> Seen {
+    fn seen(
+        &self,
+        profile: &Profile,
+        (mut hidden, mut hidden_spread): (Cost, Cost<Spread>),
+        unmatched: &[Unmatched],
+    ) -> Seen {
         hidden -= profile.total;
         hidden_spread -= profile.total_spread;
         let filter = self.filter.as_ref().map(ToString::to_string);
-        Seen { filter, group: self.group, hidden, hidden_spread }
+        Seen { filter, unmatched: unmatched.to_vec(), group: self.group, hidden, hidden_spread }
+    }
+
+    /// The names that match nothing. Those of well-known functions need not be there.
+    fn unmatched(&self, Loaded { tables, names, .. }: &Loaded) -> Vec<Unmatched> {
+        let Self { filter, transparent, without_marshallers: _, focus, callers, fold, .. } = self;
+        let functions = [transparent, focus, callers, fold].into_iter().flatten();
+        let is_absent = |pattern: &&Pattern| !names.labels().any(|label| pattern.names(label));
+        let filter = filter.iter().flat_map(|filter| filter.unmatched(tables, names));
+        filter.chain(functions.filter(is_absent).map(|name| Unmatched::function(name, names))).collect()
     }
 
     /// The filter alone, and the lens without it.

@@ -6,11 +6,12 @@
 //!  one          = "not" one | "(" expression ")" | [ field ":" ] name
 //!  field        = "function" | "module" | "file" | "process" | "thread" | "call"
 //!  name         = letters with * and ?; a backslash precedes literal *, ?, blanks and brackets
-//!               | '"' literal letters, with a backslash before " and \ '"'
+//!               | '"' a whole name as it stands, with a backslash before " and \ '"'
 //! ```
 //!
 //! A name without a field is a function's: any function on the stack, or the allocator function that was called. It
-//! is compared with the full name and with the short one, without parameters and generic arguments.
+//! is found as whole words of the short name, without parameters and generic arguments, or as the whole full name:
+//! see [`Pattern`].
 //!
 //! ```text
 //!  text ──► token ──► parser ──► Expression: terms, and a formula in postfix order
@@ -23,6 +24,7 @@ mod evaluate;
 mod parser;
 mod syntax_error;
 mod token;
+mod unmatched;
 
 pub use evaluate::Selection;
 pub use syntax_error::SyntaxError;

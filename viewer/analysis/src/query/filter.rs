@@ -1,6 +1,7 @@
 //! Which blocks count.
 
-use crate::names::file_name::file_name;
+use super::pattern::Pattern;
+use super::unmatched::nearest;
 use capture::{NodeId, ProcessId};
 use std::ops::RangeInclusive;
 use std::str::FromStr;
@@ -18,7 +19,7 @@ pub struct Filter {
     /// Only those of these sizes.
     pub sizes: Option<Sizes>,
     /// Only those whose stack passes through any of these files.
-    pub modules: Vec<Module>,
+    pub modules: Vec<Pattern>,
     /// Only those allocated during a region of any of these names, in any thread.
     pub during: Vec<String>,
     /// Only those whose stack passes this test.
@@ -49,33 +50,16 @@ impl Filter {
 pub enum Selected {
     /// The one with this id, or several: pids are reused.
     Id(u32),
-    /// All with this name.
-    Name(String),
+    /// All with a name that matches.
+    Name(Pattern),
 }
 
 impl FromStr for Selected {
     type Err = std::convert::Infallible;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Ok(text.parse().map_or_else(|_| Self::Name(text.to_owned()), Self::Id))
+        Ok(text.parse().map_or_else(|_| Self::Name(Pattern::glob(text)), Self::Id))
     }
-}
-
-/// A binary, by path or file name, optionally without the version after `.so`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Module(pub String);
-
-impl Module {
-    /// True when the path is of this file.
-    pub fn is(&self, path: &str) -> bool {
-        let name = file_name(path);
-        path == self.0 || name == self.0 || name.strip_prefix(self.0.as_str()).is_some_and(is_version)
-    }
-}
-
-/// True for a version such as `.6` of `libstdc++.so.6`, with anything that follows.
-fn is_version(rest: &str) -> bool {
-    rest.strip_prefix('.').is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_digit()))
 }
 
 /// Sizes of blocks in bytes.
@@ -130,15 +114,17 @@ pub struct Unknown {
 }
 
 impl Unknown {
-    /// Lists the first few that exist.
+    /// Lists those that are nearest, or the first few that exist.
     pub fn new(what: &'static str, name: &str, there: impl IntoIterator<Item = String>) -> Self {
         const NAMED: usize = 8;
         let mut there: Vec<String> = there.into_iter().collect();
         let mut seen = std::collections::HashSet::new();
         there.retain(|name| seen.insert(name.clone()));
+        let nearest = nearest(name, there.iter());
         let more = there.len().saturating_sub(NAMED);
         let others = match (there.as_slice(), more) {
             ([], _) => "; it has none".to_owned(),
+            _ if !nearest.is_empty() => format!("; the nearest: {}", nearest.join(", ")),
             (all, 0) => format!("; it has {}", all.join(", ")),
             (all, more) => format!("; it has {} and {more} more", all[..NAMED].join(", ")),
         };
@@ -176,6 +162,7 @@ mod tests {
             |there: &[&str]| Unknown::new("mark", "x", there.iter().map(|&name| name.to_owned())).to_string();
         assert_eq!(message(&[]), "the capture has no mark `x`; it has none");
         assert_eq!(message(&["a", "b", "a"]), "the capture has no mark `x`; it has a, b");
+        assert_eq!(message(&["xy", "a"]), "the capture has no mark `x`; the nearest: xy");
         assert!(message(&["1", "2", "3", "4", "5", "6", "7", "8", "9", "10"]).ends_with("7, 8 and 2 more"));
     }
 }

@@ -1,6 +1,7 @@
 //! A filter resolved to the ids of a capture.
 
-use super::filter::{Filter, Module, Selected, Sizes, StackTest, Unknown};
+use super::filter::{Filter, Selected, Sizes, StackTest, Unknown};
+use super::pattern::Pattern;
 use crate::count::watch::Birth;
 use crate::names::file_name::file_name;
 use crate::names::process_name::process_name;
@@ -87,12 +88,12 @@ fn select(what: &'static str, wanted: &[Selected], rows: &[(u32, String)]) -> Re
     for selected in wanted {
         let is_it = |(id, name): &(u32, String)| match selected {
             Selected::Id(wanted) => id == wanted || *name == wanted.to_string(),
-            Selected::Name(wanted) => name == wanted,
+            Selected::Name(wanted) => wanted.matches(name),
         };
         if !rows.iter().any(is_it) {
             let name = match selected {
                 Selected::Id(id) => id.to_string(),
-                Selected::Name(name) => name.clone(),
+                Selected::Name(name) => name.to_string(),
             };
             let there = rows
                 .iter()
@@ -105,18 +106,18 @@ fn select(what: &'static str, wanted: &[Selected], rows: &[(u32, String)]) -> Re
 }
 
 /// By node, whether the stack passes through one of these files.
-fn passing(wanted: &[Module], tables: &Tables) -> Result<Vec<bool>, Unknown> {
+fn passing(wanted: &[Pattern], tables: &Tables) -> Result<Vec<bool>, Unknown> {
     if wanted.is_empty() {
         return Ok(Vec::new());
     }
     for module in wanted {
-        if !tables.modules.iter().any(|row| module.is(&row.path)) {
+        if !tables.modules.iter().any(|row| module.names_file(&row.path)) {
             let there = tables.modules.iter().map(|row| file_name(&row.path).to_owned());
-            return Err(Unknown::new("module", &module.0, there));
+            return Err(Unknown::new("module", &module.to_string(), there));
         }
     }
     let modules: Vec<bool> =
-        tables.modules.iter().map(|row| wanted.iter().any(|module| module.is(&row.path))).collect();
+        tables.modules.iter().map(|row| wanted.iter().any(|module| module.names_file(&row.path))).collect();
     let is_in = |frame: &Frame| match frame {
         Frame::Code { module: Some(module), .. } => modules.get(module.index()) == Some(&true),
         _ => false,
@@ -166,13 +167,15 @@ mod tests {
     #[test]
     fn every_part_must_be_true() {
         let blocks = [(0, 1, 10), (0, 3, 20), (1, 2, 30), (2, 1, 40)];
-        let name = |name: &str| vec![Selected::Name(name.to_owned())];
+        let name = |name: &str| vec![Selected::Name(Pattern::glob(name))];
         let cases: Vec<(Filter, &[usize])> = vec![
             (Filter::default(), &[0, 1, 2, 3]),
             (Filter { processes: name("app"), ..Filter::default() }, &[0, 1, 3]),
             (Filter { processes: vec![Selected::Id(8), Selected::Id(9)], ..Filter::default() }, &[2, 3]),
             (Filter { threads: vec![Selected::Id(7)], ..Filter::default() }, &[0, 1]),
-            (Filter { modules: vec![Module("libx.so".to_owned())], ..Filter::default() }, &[1, 2]),
+            (Filter { processes: name("a*"), ..Filter::default() }, &[0, 1, 3]),
+            (Filter { modules: vec![Pattern::glob("libx.so")], ..Filter::default() }, &[1, 2]),
+            (Filter { modules: vec![Pattern::glob("lib*")], ..Filter::default() }, &[1, 2]),
             (Filter { sizes: "20..30".parse().ok(), ..Filter::default() }, &[1, 2]),
             (Filter { stack: Some(Box::new(|_, node| node == NodeId(1))), ..Filter::default() }, &[0, 3]),
             (Filter { processes: name("app"), sizes: "..30".parse().ok(), ..Filter::default() }, &[0, 1]),
@@ -207,10 +210,10 @@ mod tests {
     fn unknown_names_are_refused() {
         let tables = tables();
         let refusal = |filter: Filter| Sieve::new(&filter, &tables).err().map(|error| error.to_string());
-        let process = vec![Selected::Name("apple".to_owned())];
+        let process = vec![Selected::Name(Pattern::glob("axe"))];
         let message = refusal(Filter { processes: process, ..Filter::default() }).unwrap();
-        assert_eq!(message, "the capture has no process `apple`; it has 7 app, 8 tool, 9 app");
-        let modules = vec![Module("lib".to_owned())];
+        assert_eq!(message, "the capture has no process `axe`; it has 7 app, 8 tool, 9 app");
+        let modules = vec![Pattern::glob("lib")];
         assert!(refusal(Filter { modules, ..Filter::default() }).unwrap().contains("libx.so.1.2"));
     }
 }

@@ -21,8 +21,6 @@ pub struct Report {
     pub file: String,
     /// One per rule, in order.
     pub verdicts: Vec<Verdict>,
-    /// Filters that select no stack of the whole capture, so that their rules hold whatever the program did.
-    pub idle: Vec<String>,
     /// Why the numbers may be too low, one sentence each.
     pub warnings: Vec<String>,
 }
@@ -95,7 +93,7 @@ impl Rules {
     /// # Errors
     /// Those of the capture and of the baseline, and those of moments that one of them does not have.
     pub fn check(&self, file: &Path, naming: Naming) -> Result<Report, Error> {
-        let mut capture = Sums::new(self, file, naming.clone());
+        let mut capture = Sums::new(self, file, "the capture", naming.clone());
         let mut report = Report { file: file.display().to_string(), ..Report::default() };
         for section in &self.sections {
             if section.limits.is_empty() {
@@ -110,7 +108,7 @@ impl Rules {
             }
         }
         if let Some(baseline) = &self.baseline {
-            let mut before = Sums::new(self, &baseline.file, naming);
+            let mut before = Sums::new(self, &baseline.file, "the baseline", naming);
             let everything = Section { tolerance: Some(baseline.tolerance), ..Section::default() };
             let compared = self.sections.iter().filter(|section| section.tolerance.is_some());
             for section in std::iter::once(&everything).chain(compared) {
@@ -119,10 +117,9 @@ impl Rules {
                 let verdict = |measure| compare(section, measure, &now, &before, tolerance);
                 report.verdicts.extend(Baseline::MEASURES.map(verdict));
             }
-            report.warnings.extend(before.warnings("the baseline"));
+            report.warnings.extend(before.warnings());
         }
-        report.warnings.splice(0..0, capture.warnings("the capture"));
-        report.idle = capture.idle;
+        report.warnings.splice(0..0, capture.warnings());
         Ok(report)
     }
 }
@@ -148,8 +145,9 @@ struct Sum {
     spread: Cost<Spread>,
     lost: u64,
     is_cut: bool,
-    /// Nothing was selected, by names that were never looked up.
-    lacks_names: bool,
+    /// Why the filter selects no stack of the whole capture, if it does not: the number would be 0 whatever the program
+    /// did.
+    unmatched: Option<String>,
     /// How reliable the unreachable amounts are.
     reach: Reach,
     /// Blocks whose addresses were allocated again without a recorded free.
@@ -179,7 +177,7 @@ impl Sum {
             spread,
             lost: loaded.lost_events(),
             is_cut,
-            lacks_names: false,
+            unmatched: None,
             reach,
             conflicts: anomalies.conflicts,
             invalid_frees,
@@ -264,8 +262,7 @@ impl Sum {
     fn missing(&self, which: &str) -> Option<String> {
         match (self.is_cut, self.lost) {
             (true, _) => Some(format!("{which} is incomplete")),
-            (false, 0) if self.lacks_names => Some(format!("{which} lacks function names")),
-            (false, 0) => None,
+            (false, 0) => self.unmatched.clone(),
             (false, lost) => Some(format!("{which} lost {}", counted(lost, "event"))),
         }
     }
@@ -275,37 +272,35 @@ impl Sum {
 struct Sums<'a> {
     rules: &'a Rules,
     file: &'a Path,
+    /// What it is called in sentences.
+    which: &'static str,
     naming: Naming,
     by_threads: bool,
     parts: Vec<(Part, Loaded)>,
     /// Unreachable blocks, once needed.
     unreachable: Option<Loaded>,
-    /// Filters that select no stack of the whole capture.
-    idle: Vec<String>,
 }
 
 impl<'a> Sums<'a> {
-    fn new(rules: &'a Rules, file: &'a Path, naming: Naming) -> Self {
+    fn new(rules: &'a Rules, file: &'a Path, which: &'static str, naming: Naming) -> Self {
         let filters = rules.sections.iter().filter_map(|section| section.filter.as_ref());
         let by_threads = filters.into_iter().any(Expression::asks_for_threads);
-        Self { rules, file, naming, by_threads, parts: Vec::new(), unreachable: None, idle: Vec::new() }
+        Self { rules, file, which, naming, by_threads, parts: Vec::new(), unreachable: None }
     }
 
     /// The costs of a section's stacks in its part.
     fn of(&mut self, section: &Section) -> Result<Sum, Error> {
-        let lacks_names = match &section.filter {
-            Some(filter) if self.is_idle(filter, &section.part)? => {
-                filter.asks_for_functions() && self.lacks_names()?
-            }
-            _ => false,
+        let unmatched = match &section.filter {
+            Some(filter) => self.unmatched(filter, &section.part)?,
+            None => None,
         };
         let loaded = self.part(&section.part)?;
-        Ok(Sum { lacks_names, ..Sum::of(loaded, section) })
+        Ok(Sum { unmatched, ..Sum::of(loaded, section) })
     }
 
     /// The same with unreachable blocks in place of leaked ones.
     fn unreachable(&mut self, section: &Section) -> Result<Sum, Error> {
-        let lacks_names = self.of(section)?.lacks_names;
+        let unmatched = self.of(section)?.unmatched;
         let loaded = match self.unreachable.take() {
             Some(loaded) => loaded,
             None => {
@@ -317,22 +312,23 @@ impl<'a> Sums<'a> {
                 analyzer.unreachable(&Lens::default(), rules, naming)?
             }
         };
-        let sum = Sum { lacks_names, ..Sum::of(&loaded, section) };
+        let sum = Sum { unmatched, ..Sum::of(&loaded, section) };
         self.unreachable = Some(loaded);
         Ok(sum)
     }
 
-    /// Whether a filter selects no stack of the whole capture, which is noted: in the part alone it might simply not
-    /// allocate.
-    fn is_idle(&mut self, filter: &Expression, part: &Part) -> Result<bool, Error> {
+    /// Why a filter selects no stack of the whole capture, if it does not: in the part alone what it selects might
+    /// simply not allocate.
+    fn unmatched(&mut self, filter: &Expression, part: &Part) -> Result<Option<String>, Error> {
         if selects_any(self.part(part)?, filter) || selects_any(self.part(&Part::Whole)?, filter) {
-            return Ok(false);
+            return Ok(None);
         }
-        let text = filter.to_string();
-        if !self.idle.contains(&text) {
-            self.idle.push(text);
+        if filter.asks_for_functions() && self.lacks_names()? {
+            return Ok(Some(format!("{} lacks function names", self.which)));
         }
-        Ok(true)
+        let (which, Loaded { tables, names, .. }) = (self.which, self.part(&Part::Whole)?);
+        let hint = filter.unmatched(tables, names).first().map_or(String::new(), |name| format!(": {name}"));
+        Ok(Some(format!("its filter matches no stack of {which}{hint}")))
     }
 
     /// A part, counted when it is first asked for.
@@ -368,7 +364,8 @@ impl<'a> Sums<'a> {
         )
     }
 
-    fn warnings(&self, which: &str) -> Vec<String> {
+    fn warnings(&self) -> Vec<String> {
+        let which = self.which;
         let Some((_, loaded)) = self.parts.first() else { return Vec::new() };
         let mut warnings = Vec::new();
         if let Some(cut) = &loaded.source.cut {
@@ -392,8 +389,6 @@ impl<'a> Sums<'a> {
         if loaded.profile.sampling.is_some() {
             warnings.push(format!("{which} is sampled, so its numbers are estimates"));
         }
-        let idle = |filter| format!("the filter `{filter}` matches no stack of {which}: its numbers are 0");
-        warnings.extend(self.idle.iter().map(idle));
         warnings
     }
 }

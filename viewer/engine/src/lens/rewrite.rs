@@ -90,15 +90,7 @@ impl<'a> Rewrite<'a> {
     /// Resolves the names in the lens, and adds those that it needs.
     pub(super) fn new(lens: &'a Lens, names: &mut Names, tables: &Tables) -> Self {
         let matching = |patterns: &[Pattern]| -> Vec<bool> {
-            let matches =
-                |pattern: &Pattern, base: &str, short: &str| pattern.matches(base) || pattern.matches(short);
-            names
-                .labels()
-                .map(|label| {
-                    let short = label.short_base();
-                    patterns.iter().any(|pattern| matches(pattern, label.base(), &short))
-                })
-                .collect()
+            names.labels().map(|label| patterns.iter().any(|pattern| pattern.names(label))).collect()
         };
         let mut transparent = lens.transparent.clone();
         if lens.without_marshallers {

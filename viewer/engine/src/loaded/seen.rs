@@ -1,5 +1,6 @@
 //! What part of a capture is shown.
 
+use analysis::query::Unmatched;
 use analysis::{Cost, Spread};
 use std::str::FromStr;
 
@@ -8,12 +9,24 @@ use std::str::FromStr;
 pub struct Seen {
     /// The filter, as it was written.
     pub filter: Option<String>,
+    /// Names in the filter, or in other options that choose functions, that match nothing.
+    pub unmatched: Vec<Unmatched>,
     /// What rows are, unless they are functions.
     pub group: Option<Grouping>,
     /// The costs of what is not shown.
     pub hidden: Cost,
     /// The variances of `hidden`.
     pub hidden_spread: Cost<Spread>,
+}
+
+impl Seen {
+    /// What this lens and one after it have left out together.
+    pub(crate) fn followed_by(mut self, next: Self) -> Self {
+        self.hidden += next.hidden;
+        self.hidden_spread += next.hidden_spread;
+        self.unmatched.extend(next.unmatched);
+        Self { filter: self.filter.or(next.filter), group: self.group.or(next.group), ..self }
+    }
 }
 
 /// What functions, or whole stacks, are grouped by.

@@ -1,5 +1,6 @@
 //! `diff --json`: what changed, stack by stack or as a tree.
 
+use super::head::UnmatchedFields;
 use super::stack::{Stack, Who, who};
 use super::unseen::UnseenFields;
 use super::{SCHEMA, write_document};
@@ -15,6 +16,7 @@ struct Document<'a> {
     document: &'static str,
     before: SideFields<'a>,
     after: SideFields<'a>,
+    unmatched: Vec<UnmatchedFields<'a>>,
     by: &'static str,
     total: ChangeFields,
     grown_bytes: i64,
@@ -143,6 +145,7 @@ pub fn diff(out: &mut dyn Write, compared: &Compared, options: &DiffOptions) -> 
         document: "diff",
         before: side(compared, &compared.before),
         after: side(compared, &compared.after),
+        unmatched: UnmatchedFields::of(compared.after.seen.as_ref()),
         by: metric.name(),
         total: change(compared, options, &whole),
         grown_bytes: grown.bytes,

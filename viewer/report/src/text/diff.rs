@@ -10,7 +10,7 @@
 
 use super::escape::escape;
 use super::estimate::{self, marked, relative};
-use super::headline::{after_end, counted_losses, interruption, snapshot_note, span_at};
+use super::headline::{after_end, counted_losses, interruption, snapshot_note, span_at, unmatched_texts};
 use super::place::fit_name;
 use super::stack_line::{not_shown, smaller_ones, stack_line_to};
 use super::style::{Role, Style};
@@ -124,6 +124,9 @@ fn both_sides(Compared { before, after, two_captures, .. }: &Compared) -> String
 /// Why the numbers of either side are uncertain.
 fn doubts(out: &mut dyn Write, compared: &Compared, style: &Style) -> io::Result<()> {
     let Compared { diff, before, after, two_captures, .. } = compared;
+    for text in unmatched_texts(after.seen.as_ref()) {
+        writeln!(out, "{}", style.paint(Role::Warning, format!("warning: {text}")))?;
+    }
     for side in [before, after] {
         if let Some(late) = side.at.zip(side.ended).and_then(|(at, ended)| after_end(at, ended)) {
             let text = format!("warning: {}: {late}", escape(&side.source.file));

@@ -255,11 +255,18 @@ pub(super) fn span_at(at: Instant) -> String {
     duration(at.time)
 }
 
+/// Names in options that match nothing, a sentence each.
+pub(super) fn unmatched_texts(seen: Option<&Seen>) -> impl Iterator<Item = String> {
+    let unmatched = seen.into_iter().flat_map(|seen| &seen.unmatched);
+    unmatched.map(|unmatched| escape(&unmatched.to_string()).into_owned())
+}
+
 /// What the reader of a view is warned of, a sentence each.
 pub fn warning_texts(loaded: &Loaded) -> Vec<String> {
     let profile = &loaded.profile;
     let anomalies = profile.anomalies();
-    let mut warnings = Vec::from_iter(part_after_end(loaded));
+    let mut warnings: Vec<String> = unmatched_texts(loaded.seen.as_ref()).collect();
+    warnings.extend(part_after_end(loaded));
     if let Some(cut) = &loaded.source.cut {
         warnings
             .push(format!("the file is incomplete ({}); numbers cover the part before that", escape(cut)));

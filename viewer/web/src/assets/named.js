@@ -18,6 +18,25 @@ const MOST_WITHIN_WRAPPER = 3;
 /** C names: those of library frames are wrappers; others belong to standard libraries. */
 const PLAIN = /^\w+$/;
 
+/**
+ * A test for names that contain a text in any case, or its parts between `*`, one after the other; none for an empty
+ * text.
+ */
+export function searching(text) {
+  const parts = text.trim().toLowerCase().split("*");
+  if (parts.every((part) => part === "")) return null;
+  return (name) => {
+    const searched = name.toLowerCase();
+    let at = 0;
+    for (const part of parts) {
+      const found = searched.indexOf(part, at);
+      if (found < 0) return false;
+      at = found + part.length;
+    }
+    return true;
+  };
+}
+
 /** Between a function and its caller. */
 export const ARROW = " ← ";
 
@@ -118,14 +137,14 @@ export class Named {
     return natural(this.name(a).short, this.name(b).short);
   }
 
-  /** Finds the labels whose names contain a text; without a text there are no matches. */
+  /** Finds the labels that a search is for; without a text there are no matches. */
   seek(text) {
-    const query = text.trim().toLowerCase();
+    const isSought = searching(text);
     this.matches = null;
-    if (!query) return;
+    if (!isSought) return;
     this.matches = new Uint8Array(this.data.foldedLabel + 1);
     for (let label = 0; label < this.data.foldedLabel; label++) {
-      this.matches[label] = Number(this.data.describe(label).name.toLowerCase().includes(query));
+      this.matches[label] = Number(isSought(this.data.describe(label).name));
     }
     this.matchingStacks = null;
   }

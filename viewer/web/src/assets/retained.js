@@ -2,7 +2,7 @@
 
 import { FUNCTION } from "./data.js";
 import { amount, natural, percent } from "./format.js";
-import { ARROW, Named } from "./named.js";
+import { ARROW, Named, searching } from "./named.js";
 import { HELD, LOST, REACHABLE, SEVERAL, SMALLER } from "./scan.js";
 import { TEXT } from "./text.js";
 import { Tree, totals } from "./tree.js";
@@ -175,10 +175,10 @@ export class Retained {
     const { scan, stacks } = this;
     stacks.seek(query);
     if (!stacks.matches) return null;
-    const text = query.trim().toLowerCase();
+    const isSought = searching(query);
     return Uint8Array.from({ length: scan.labels }, (_, label) => {
       const { root, stack, ofClass } = scan.what(label);
-      const matches = (name) => Number(name.toLowerCase().includes(text));
+      const matches = (name) => Number(isSought(name));
       if (root !== undefined) return matches(scan.nameOfRoot(root));
       if (ofClass !== undefined) return matches(scan.nameOfClass(ofClass));
       return stack === undefined ? 0 : Number(stacks.stackMatches(stacks.tree.of[scan.nodeOf(stack)]));

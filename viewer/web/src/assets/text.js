@@ -407,7 +407,7 @@ export const TEXT = {
   unreadable: "Cannot show this page's data: ",
   help: [
     ["1 … 9", "choose a view"],
-    ["/", "search functions"],
+    ["/", "search functions; * matches any characters"],
     ["i", "from the allocating functions outwards, and back"],
     ["m, Shift+m", "next measure, previous"],
     ["u", "bytes or blocks"],

@@ -9,10 +9,9 @@
 //! ```
 
 use super::{Expression, Field, Term};
-use crate::names::file_name::file_name;
 use crate::names::frames::call_of;
 use crate::names::process_name::process_name;
-use crate::names::table::{Label, Names};
+use crate::names::table::Names;
 use capture::{Frame, FrameId, NodeId, ProcessId, Tables, ThreadId};
 
 /// An expression, resolved for one capture.
@@ -30,14 +29,17 @@ impl Expression {
     /// Resolves the names. This is linear in names and nodes; afterwards, testing a row costs next to nothing.
     pub fn select<'a>(&'a self, tables: &Tables, names: &Names) -> Selection<'a> {
         let labels: Vec<u64> =
-            names.labels().map(|label| self.set(Field::Function, |term| term.is_of(label))).collect();
+            names.labels().map(|label| self.set(Field::Function, |term| term.pattern.names(label))).collect();
         let modules: Vec<u64> = tables
             .modules
             .iter()
-            .map(|module| self.set(Field::Module, |term| term.is_of_path(&module.path)))
+            .map(|module| self.set(Field::Module, |term| term.pattern.names_file(&module.path)))
             .collect();
-        let files: Vec<u64> =
-            tables.strings.iter().map(|path| self.set(Field::File, |term| term.is_of_path(path))).collect();
+        let files: Vec<u64> = tables
+            .strings
+            .iter()
+            .map(|path| self.set(Field::File, |term| term.pattern.names_file(path)))
+            .collect();
         let frame = |id: FrameId| {
             let steps = names.steps(id).iter();
             let functions = steps.fold(0, |set, step| {
@@ -95,16 +97,6 @@ impl Expression {
     }
 }
 
-impl Term {
-    fn is_of(&self, label: &Label) -> bool {
-        self.pattern.names(label)
-    }
-
-    fn is_of_path(&self, path: &str) -> bool {
-        self.pattern.matches(path) || self.pattern.matches(file_name(path))
-    }
-}
-
 impl Selection<'_> {
     /// True when allocations of this stack are selected. Rows that are not counted by threads have none, so terms
     /// about threads are false for them.
@@ -118,4 +110,4 @@ impl Selection<'_> {
 }
 
 /// The only call without a frame of its own.
-const MALLOC: &str = "malloc";
+pub(super) const MALLOC: &str = "malloc";

@@ -195,16 +195,16 @@ mod tests {
     #[test]
     fn names_are_read_whole() {
         for (text, field, pattern) in [
-            ("std::f", "function", Pattern::literal("std::f")),
-            ("function:f", "function", Pattern::literal("f")),
+            ("std::f", "function", Pattern::words("std::f")),
+            ("function:f", "function", Pattern::words("f")),
             ("\"f(int) and g\"", "function", Pattern::literal("f(int) and g")),
             ("\"*\"", "function", Pattern::literal("*")),
-            (r"operator\ new", "function", Pattern::literal("operator new")),
+            (r"operator\ new", "function", Pattern::words(r"operator\ new")),
             (r#""a\"b""#, "function", Pattern::literal("a\"b")),
             ("module:libc*", "module", Pattern::glob("libc*")),
             ("thread:\"a b\"", "thread", Pattern::literal("a b")),
-            ("file:/src/x.c", "file", Pattern::literal("/src/x.c")),
-            ("call:calloc", "call", Pattern::literal("calloc")),
+            ("file:/src/x.c", "file", Pattern::glob("/src/x.c")),
+            ("call:calloc", "call", Pattern::glob("calloc")),
         ] {
             let expected = Term { field: super::super::Field::from_name(field).unwrap(), pattern };
             assert_eq!(parse(text).unwrap().terms, [expected], "{text}");

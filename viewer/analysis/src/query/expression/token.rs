@@ -59,7 +59,7 @@ impl<'a> Tokens<'a> {
             _ => {}
         }
         let Some((field, name)) = split_field(&word) else {
-            return Ok(Token::Term(Term { field: Field::Function, pattern: Pattern::glob(&word) }));
+            return Ok(Token::Term(Term { field: Field::Function, pattern: Pattern::words(&word) }));
         };
         let Some(field) = Field::from_name(field) else {
             let advice =
@@ -72,6 +72,7 @@ impl<'a> Tokens<'a> {
                 let advice = "write it right after the colon, as in `module:libc*`";
                 return Err(SyntaxError::new(self.text, self.offset, "missing name", advice));
             }
+            (name, _) if field == Field::Function => Pattern::words(name),
             (name, _) => Pattern::glob(name),
         };
         Ok(Token::Term(Term { field, pattern }))
