@@ -15,7 +15,7 @@ fn limits_are_exact() {
     for (option, kept, broken) in [
         ("--max-peak", peak.to_string(), (peak - 1).to_string()),
         ("--max-leaked", "350".to_owned(), "349".to_owned()),
-        ("--max-allocs", "25".to_owned(), "24".to_owned()),
+        ("--max-allocations", "25".to_owned(), "24".to_owned()),
         ("--max-temporary", "20".to_owned(), "19".to_owned()),
     ] {
         let ran = capture.show(&["check", option, &kept]);

@@ -54,7 +54,7 @@ fn top_names_who_holds_and_who_churns() {
 fn top_sorts_by_rate() {
     let server = Service::that_grows();
     let ran =
-        wait(&server.world, server.tool("top", &["--batch", "-n", "1", "--sort", "rate", "--limit", "1"]));
+        wait(&server.world, server.tool("top", &["--batch", "-n", "1", "--by", "rate", "--limit", "1"]));
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let lines: Vec<&str> = ran.text().lines().collect();
     assert!(lines[0].starts_with("holds_and_churns (") && lines[0].contains("RSS"), "{lines:?}");
@@ -85,7 +85,7 @@ fn top_shows_functions() {
     };
     let ran = top(&["--json", "--functions"]);
     for document in documents(ran.text()) {
-        assert_eq!((&document["sort_functions_by"], number(&document, "/lost_events")), (&"total".into(), 0));
+        assert_eq!((&document["functions_by"], number(&document, "/lost_events")), (&"total".into(), 0));
         let [hold, churn, main] = ["hold", "churn", "main"].map(|name| function(&document, name));
         assert_eq!(hold["self"], hold["total"]);
         assert_eq!(number(main, "/self/allocations"), 0);
@@ -96,7 +96,7 @@ fn top_shows_functions() {
         }
         assert_eq!(number(main, "/total/allocations"), number(&document, "/total/allocations"));
     }
-    let ran = top(&["--json", "--functions=self", "--sort", "calls", "--limit", "1"]);
+    let ran = top(&["--json", "--functions=self", "--by", "calls", "--limit", "1"]);
     for document in documents(ran.text()) {
         assert_eq!(document["functions"][0]["function"], "churn", "{document:#}");
         assert!(
@@ -104,7 +104,7 @@ fn top_shows_functions() {
             "{document:#}"
         );
     }
-    let ran = top(&["--functions=self", "--sort", "growth"]);
+    let ran = top(&["--functions=self", "--by", "growth"]);
     let lines: Vec<&str> = ran.text().lines().collect();
     assert!(lines[3].ends_with("     self  function, by self growth"), "{lines:?}");
     assert!(lines[4].ends_with("  hold"), "{lines:?}");

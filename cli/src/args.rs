@@ -9,7 +9,7 @@ use crate::commands::{
     temporary, threads, timeline, top, view,
 };
 use crate::exit::{Failure, Outcome};
-use crate::help::EXAMPLES;
+use crate::help::{self, EXAMPLES};
 use crate::version;
 use anstyle::{AnsiColor, Style};
 use clap::builder::Styles;
@@ -158,7 +158,11 @@ pub(crate) fn execute(command: Command) -> Outcome {
         Command::ManPages(arguments) => man_pages::execute(&arguments, definition()),
         Command::Completions(arguments) => completions::execute(&arguments, definition()),
         // The only remaining error is extra words after a capture.
-        Command::Open(words) => execute(parse_words(open::command_line(words)?).map_err(Failure::usage)?),
+        Command::Open(words) => {
+            let commands: Vec<_> =
+                definition().get_subcommands().map(|one| one.get_name().to_owned()).collect();
+            execute(parse_words(open::command_line(words, &commands)?).map_err(Failure::usage)?)
+        }
     }
 }
 
@@ -171,7 +175,9 @@ fn apart<A>(command: fn(A) -> Outcome, arguments: A) -> Outcome {
 
 /// The definition, for parsing and for completions.
 fn definition() -> clap::Command {
-    CommandLine::command().version(version::text())
+    let command = CommandLine::command().version(version::text());
+    let template = help::template(&command, HEADING, LITERAL);
+    command.help_template(template)
 }
 
 #[cfg(test)]
@@ -194,6 +200,24 @@ mod tests {
                     assert!(line.chars().count() <= 80, "{}: {line}", command.get_name());
                 }
             }
+        }
+    }
+
+    /// Check that the list of commands has each of them once, under a heading, and that terminals of 80 columns do not wrap
+    /// it.
+    #[test]
+    fn every_command_stands_under_a_heading() {
+        let mut grouped: Vec<&str> =
+            help::GROUPS.iter().flat_map(|(_, commands)| *commands).copied().collect();
+        let command = definition();
+        let mut commands: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
+        grouped.sort_unstable();
+        commands.sort_unstable();
+        assert_eq!(grouped, commands);
+        let help = definition().render_help().to_string();
+        let (_, list) = help.split_once(help::GROUPS[0].0).unwrap();
+        for line in list.lines() {
+            assert!(line.chars().count() <= 80, "{line}");
         }
     }
 
@@ -220,7 +244,8 @@ mod tests {
             let name = format!("sysprof-memprof-{}.1", command.get_name());
             let page = pages.iter().find(|(page, _)| *page == name).unwrap_or_else(|| panic!("{name}"));
             let text = String::from_utf8(page.1.clone()).unwrap();
-            for option in command.get_arguments().filter_map(|option| option.get_long()) {
+            let shown = command.get_arguments().filter(|option| !option.is_hide_set());
+            for option in shown.filter_map(|option| option.get_long()) {
                 let option = format!("\\-\\-{}", option.replace('-', "\\-"));
                 assert!(text.contains(&option), "{name} has {option}: {text}");
             }

@@ -1,4 +1,61 @@
-//! What stands below the list of commands.
+//! The list of commands, and what stands below it.
+
+use anstyle::Style;
+use std::fmt::Write;
+
+/// The commands, by what they are for.
+pub(crate) const GROUPS: &[(&str, &[&str])] = &[
+    ("Record a program", &["run", "record"]),
+    (
+        "Record services",
+        &["ps", "attach", "detach", "top", "mark", "scan", "snapshot", "daemon", "start", "stop"],
+    ),
+    ("Look at a capture", &["view", "report", "leaks", "timeline", "html", "serve", "info"]),
+    (
+        "Look closer",
+        &[
+            "temporary",
+            "threads",
+            "frees",
+            "sizes",
+            "lifetimes",
+            "reallocs",
+            "lines",
+            "history",
+            "retained",
+            "pages",
+            "resident",
+            "failed",
+            "invalid-frees",
+            "query",
+            "dump",
+        ],
+    ),
+    ("Compare and gate", &["diff", "check"]),
+    ("Convert", &["export", "import", "push"]),
+    (
+        "Set up",
+        &["doctor", "header", "preload-path", "install-agent", "uninstall-agent", "completions", "man-pages"],
+    ),
+];
+
+/// The template of the help of the command as a whole, with its commands under headings.
+pub(crate) fn template(command: &clap::Command, heading: Style, literal: Style) -> String {
+    let mut text = "{before-help}{about-with-newline}\n{usage-heading} {usage}\n".to_owned();
+    for (title, names) in GROUPS {
+        let _ = writeln!(text, "\n{heading}{title}:{heading:#}");
+        for name in *names {
+            let about =
+                command.find_subcommand(name).and_then(|one| one.get_about()).cloned().unwrap_or_default();
+            let _ = writeln!(text, "  {literal}{name:<WIDTH$}{literal:#}  {about}");
+        }
+    }
+    let _ = write!(text, "\n{heading}Options:{heading:#}\n{{options}}{{after-help}}");
+    text
+}
+
+/// The longest name of a command.
+const WIDTH: usize = "uninstall-agent".len();
 
 /// Examples, exit codes and environment variables.
 pub(crate) const EXAMPLES: &str = "\

@@ -90,6 +90,8 @@ fn other_statements_are_refused() {
     for (statement, reason) in [
         ("selec 1", "syntax error"),
         ("select * from blokcs", "no such table: blokcs"),
+        ("select sise from blocks", "did you mean blocks.size"),
+        ("select b.sise from blocks b", "did you mean blocks.size"),
         (
             "select * from blokcs",
             "; there are blocks, costs, failed_allocations, frame_functions, frames, functions, info, modules, processes, stacks, threads",

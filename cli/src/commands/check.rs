@@ -27,7 +27,7 @@ use std::process::ExitCode;
 #[command(after_help = "\
 Examples:
   sysprof-memprof check app.memprof --max-peak 512M --max-leaked 0
-  sysprof-memprof check app.memprof --max-allocs 1000 --filter 'render*'
+  sysprof-memprof check app.memprof --max-allocations 1000 --filter 'render*'
   sysprof-memprof check new.memprof --baseline old.memprof --tolerance 5%
   sysprof-memprof check app.memprof --rules memprof.toml --format junit > x.xml")]
 pub(crate) struct Arguments {
@@ -44,11 +44,14 @@ pub(crate) struct Arguments {
     max_unreachable: Option<usize>,
     /// Maximum number of allocations
     #[arg(long, value_name = "N")]
-    max_allocs: Option<u64>,
+    max_allocations: Option<u64>,
+    /// Maximum bytes of all allocations
+    #[arg(long, value_name = "SIZE", value_parser = values::size)]
+    max_bytes: Option<usize>,
     /// Maximum number of temporary allocations
     #[arg(long, value_name = "N")]
     max_temporary: Option<u64>,
-    /// Only stacks that match, for the five limits above
+    /// Only stacks that match, for the six limits above
     #[arg(long, value_name = "EXPRESSION")]
     filter: Option<Expression>,
     /// Maximum number of invalid frees, see `invalid-frees`
@@ -118,7 +121,8 @@ impl Arguments {
         limits.set(Measure::Peak, self.max_peak.map(|size| size as u64));
         limits.set(Measure::Leaked, self.max_leaked.map(|size| size as u64));
         limits.set(Measure::Unreachable, self.max_unreachable.map(|size| size as u64));
-        limits.set(Measure::Allocations, self.max_allocs);
+        limits.set(Measure::Allocations, self.max_allocations);
+        limits.set(Measure::Bytes, self.max_bytes.map(|size| size as u64));
         limits.set(Measure::Temporary, self.max_temporary);
         limits.set(Measure::InvalidFrees, self.max_invalid_frees);
         limits.set(Measure::Failed, self.max_failed);

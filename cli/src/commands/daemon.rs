@@ -47,6 +47,7 @@ const UNDISTURBED: Duration = Duration::from_secs(1);
 /// Takes commands from the same user and from root: `start`, `stop`, `mark`, `snapshot`, `detach`. SIGUSR1 writes a
 /// snapshot of every recording; SIGTERM and ^C finish them all. Processes run on, whatever happens to the daemon.
 #[derive(Args, Debug)]
+#[command(mut_arg("output", |output| output.hide(true)))]
 #[command(after_help = "\
 Examples:
   sysprof-memprof daemon --folder /var/lib/memprof &

@@ -17,6 +17,7 @@ use report::{json, text};
 /// it frees. This shows who finally owns a block, which error paths forget to free one, and what passes from one
 /// thread to another.
 #[derive(Args, Debug)]
+#[command(mut_arg("heap", |heap| heap.hide(true)))]
 #[command(after_help = "\
 Examples:
   # Which function frees what which one allocates

@@ -2,20 +2,21 @@
 
 use super::view;
 use crate::exit::Failure;
+use analysis::query::nearest;
 use anyhow::anyhow;
 use capture::Sniff;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 /// The command that suits the first word, a file, with the remaining words as its arguments.
-pub(crate) fn command_line(words: Vec<OsString>) -> Result<Vec<OsString>, Failure> {
+pub(crate) fn command_line(words: Vec<OsString>, commands: &[String]) -> Result<Vec<OsString>, Failure> {
     let Some(first) = words.first() else { return Err(Failure::usage(anyhow!("there is nothing to open"))) };
     let path = PathBuf::from(first);
     let start = match start_of(&path) {
         Ok(start) => start,
-        Err(error) => return Err(unclear(&path, &format!("it is not a command, and as a file: {error}"))),
+        Err(error) => return Err(unclear(&path, &no_command(first, &error, commands))),
     };
     let (command, file) = match capture::sniff(&start) {
         // Captures of other versions go to a command as well: the reader explains what is wrong.
@@ -24,7 +25,7 @@ pub(crate) fn command_line(words: Vec<OsString>) -> Result<Vec<OsString>, Failur
         // A bare name that is a file here must not be looked up in PATH.
         Sniff::Elf | Sniff::Script if path.components().count() == 1 => ("run", Path::new(".").join(path)),
         Sniff::Elf | Sniff::Script => ("run", path),
-        other => return Err(unclear(&path, &format!("it is {other}"))),
+        other => return Err(unclear(&path, &format!("it is {other}."))),
     };
     let mut line: Vec<OsString> = ["sysprof-memprof", command, "--"].map(OsString::from).into();
     line.push(file.into_os_string());
@@ -38,10 +39,20 @@ fn start_of(path: &Path) -> io::Result<Vec<u8>> {
     Ok(start)
 }
 
+/// Why a word is neither a command nor a file, and which commands are like it.
+fn no_command(word: &OsStr, error: &io::Error, commands: &[String]) -> String {
+    let nearest = word.to_str().map_or(Vec::new(), |word| nearest(word, commands.iter()));
+    let hint = match nearest.as_slice() {
+        [] => ".".to_owned(),
+        commands => format!(". Did you mean {}?", commands.join(" or ")),
+    };
+    format!("it is not a command, and as a file: {error}{hint}")
+}
+
 fn unclear(path: &Path, why: &str) -> Failure {
     let path = path.display();
     Failure::usage(anyhow!(
-        "cannot tell what to do with {path}: {why}.\n  To record a program:    sysprof-memprof run -- {path}\n  \
+        "cannot tell what to do with {path}: {why}\n  To record a program:    sysprof-memprof run -- {path}\n  \
          To look at a capture:   sysprof-memprof report {path}\n  To see all commands:    sysprof-memprof --help"
     ))
 }

@@ -124,7 +124,7 @@ pub(crate) struct RecordingOptions {
     snapshot_over: Option<usize>,
     /// Set a mark when live memory has grown by this much since the last such mark
     #[arg(help_heading = "Snapshots", long, value_name = "PERCENT", value_parser = values::percent)]
-    on_growth: Option<f64>,
+    snapshot_on_growth: Option<f64>,
     /// Keep totals of each stack at snapshots instead of every event, so that the capture does not grow with activity
     ///
     /// The capture then tells what each stack allocated, freed and held up to a snapshot and between two, but nothing
@@ -280,7 +280,7 @@ impl RecordingOptions {
             triggers: Triggers {
                 every: self.snapshot_every,
                 over: self.snapshot_over.map(|bytes| bytes as u64),
-                growth: self.on_growth,
+                growth: self.snapshot_on_growth,
             },
             hears_commands: kind.hears_commands,
             tool_version: env!("CARGO_PKG_VERSION").to_string(),

@@ -31,7 +31,7 @@ pub(super) fn read(file: &Path) -> Result<Rules, Failure> {
 pub(super) fn require(rules: &Rules) -> Result<(), Failure> {
     if rules.is_empty() {
         return Err(Failure::usage(anyhow!(
-            "no rule given: use --max-peak, --max-leaked, --max-unreachable, --max-allocs, --max-temporary, --baseline or --rules"
+            "no rule given: use --max-peak, --max-leaked or another --max-…, --baseline or --rules"
         )));
     }
     match &rules.baseline {

@@ -38,13 +38,14 @@ const SHORTEST: Duration = Duration::from_millis(100);
 /// without --output. Without a terminal, or with --batch, reports are printed one after the other, the last one when
 /// the process ends.
 #[derive(Args, Debug)]
+#[command(mut_arg("aggregate", |option| option.hide(true)), mut_arg("every", |option| option.hide(true)))]
 #[command(after_help = "\
 Examples:
   sysprof-memprof top 4711
   # The only process of that name
   sysprof-memprof top nginx
   # What has grown since
-  sysprof-memprof top 4711 --sort growth
+  sysprof-memprof top 4711 --by growth
   # Functions, each with all that it calls
   sysprof-memprof top 4711 --functions
   # Keep the recording as well
@@ -73,7 +74,7 @@ pub(crate) struct Arguments {
     json: bool,
     /// Column to sort by
     #[arg(long, value_name = "BY", default_value = "held")]
-    sort: Sort,
+    by: Sort,
     /// Show functions instead of stacks, sorted by total or by their own part [default: total]
     #[arg(long, value_name = "PART", num_args = 0..=1, require_equals = true, default_missing_value = "total")]
     functions: Option<Part>,
@@ -124,7 +125,7 @@ impl Arguments {
             Some(Part::Total) => By::Total,
             Some(Part::Own) => By::Own,
         };
-        (by, self.sort.order())
+        (by, self.by.order())
     }
 }
 

@@ -3,7 +3,7 @@
 use super::measure::Measure;
 use super::rule::{Baseline, Limits, Rules, Section};
 use analysis::Share;
-use analysis::query::{Anchor, Part, When, bytes_of};
+use analysis::query::{Anchor, Part, When, bytes_of, nearest};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 
@@ -19,7 +19,7 @@ pub struct RulesError {
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 struct File {
     suppressions: Vec<PathBuf>,
-    default_suppressions: Option<bool>,
+    no_default_suppressions: bool,
     older_than: Option<String>,
     baseline: Option<PathBuf>,
     tolerance: Option<String>,
@@ -68,8 +68,7 @@ impl Rules {
     /// When it is not TOML, has an unknown key, or a value that cannot be read.
     pub fn from_toml(text: &str, path: &Path) -> Result<(Self, Vec<PathBuf>), RulesError> {
         let error = |what: String| RulesError { file: path.display().to_string(), what };
-        let file: File =
-            toml::from_str(text).map_err(|wrong| error(wrong.to_string().trim_end().to_owned()))?;
+        let file: File = toml::from_str(text).map_err(|wrong| error(with_nearest(&wrong.to_string())))?;
         let folder = path.parent().unwrap_or(Path::new(""));
         let lists = file.suppressions.iter().map(|list| folder.join(list)).collect();
         Ok((file.rules(folder).map_err(error)?, lists))
@@ -85,7 +84,7 @@ impl File {
         let mut rules = Rules::default();
         let baseline = self.baseline.map(|file| folder.join(file));
         rules.baseline = baseline.map(|file| Baseline { file, tolerance: tolerance.unwrap_or_default() });
-        let is_default = self.default_suppressions.unwrap_or(true);
+        let is_default = !self.no_default_suppressions;
         (rules.suppressions.of_programs, rules.suppressions.built_in) = (is_default, is_default);
         rules.suppressions.older_than_ns = match self.older_than.as_deref().map(str::parse) {
             None => None,
@@ -158,6 +157,18 @@ impl RuleTable {
     }
 }
 
+/// What is wrong with a file; of a key that does not exist, the nearest ones instead of all.
+fn with_nearest(wrong: &str) -> String {
+    let wrong = wrong.trim_end();
+    let Some((before, expected)) = wrong.split_once(", expected ") else { return wrong.to_owned() };
+    let Some((_, key)) = before.split_once("unknown field `") else { return wrong.to_owned() };
+    let keys = expected.split('`').skip(1).step_by(2);
+    match nearest(key.trim_end_matches('`'), keys).as_slice() {
+        [] => wrong.to_owned(),
+        keys => format!("{before}; did you mean {}?", keys.join(" or ")),
+    }
+}
+
 fn share(key: &str, text: Option<&str>) -> Result<Option<Share>, String> {
     text.map(|text| text.parse().map_err(|wrong| format!("`{key}`: {wrong}"))).transpose()
 }
@@ -197,7 +208,7 @@ mod tests {
     fn rules_are_read() {
         let text = r#"
             suppressions = ["app.supp"]
-            default-suppressions = false
+            no-default-suppressions = true
             older-than = "10s"
             baseline = "main.memprof"
             tolerance = "5%"
@@ -240,7 +251,9 @@ mod tests {
     #[test]
     fn mistakes_are_named() {
         for (text, expected) in [
-            ("max-peek = 1", "unknown field `max-peek`"),
+            ("max-peek = 1", "unknown field `max-peek`; did you mean max-peak?"),
+            ("[[rule]]\nmax-allocs = 1", "did you mean max-allocations?"),
+            ("[[rule]]\nbeauty = 1", "unknown field `beauty`, expected one of `name`, `filter`"),
             ("max-peak = \"1X\"", "`max-peak`: `1X` is not a number"),
             ("max-peak = -1", "max-peak"),
             ("tolerance = \"5%\"", "needs a `baseline`"),

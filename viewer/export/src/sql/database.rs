@@ -17,13 +17,13 @@ pub enum Error {
     /// The statement is wrong, or the database cannot be written; the text is that of `SQLite`.
     #[error("{0}")]
     Sql(#[from] rusqlite::Error),
-    /// The statement names a table that does not exist; the text is that of `SQLite`, with those that do.
-    #[error("{error}; there are {tables}")]
-    NoTable {
+    /// The statement names a table or column that does not exist; the text is that of `SQLite`, with those that do.
+    #[error("{error}; {hint}")]
+    Unknown {
         /// What `SQLite` says.
         error: rusqlite::Error,
-        /// Names of tables, separated by commas.
-        tables: String,
+        /// What there is.
+        hint: String,
     },
     /// More than one statement, or none.
     #[error("give one statement, such as \"select count(*) from blocks\"")]

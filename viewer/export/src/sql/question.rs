@@ -3,6 +3,7 @@
 use super::Error;
 use super::database::fill;
 use crate::cell::cell;
+use analysis::query::nearest;
 use engine::{Events, Loaded};
 use report::text::escape;
 use rusqlite::types::ValueRef;
@@ -50,18 +51,33 @@ fn one<'c>(connection: &'c Connection, text: &str) -> Result<Statement<'c>, Erro
     match connection.prepare(text) {
         Err(rusqlite::Error::MultipleStatement) => Err(Error::Statements),
         Ok(statement) if statement.column_count() == 0 => Err(Error::Statements),
-        Err(error) if error.to_string().contains("no such table") => {
-            Err(Error::NoTable { error, tables: tables(connection)? })
-        }
-        other => Ok(other?),
+        Err(error) => Err(match hint(connection, &error.to_string())? {
+            Some(hint) => Error::Unknown { error, hint },
+            None => error.into(),
+        }),
+        Ok(statement) => Ok(statement),
     }
 }
 
-/// The names of all tables.
-fn tables(connection: &Connection) -> Result<String, Error> {
-    let names = "select group_concat(name, ', ')
-        from (select name from sqlite_schema where type = 'table' order by name)";
-    Ok(connection.query_row(names, [], |row| row.get(0))?)
+/// What there is in place of a table or a column that does not exist.
+fn hint(connection: &Connection, error: &str) -> Result<Option<String>, Error> {
+    let names = |statement: &str| -> Result<Vec<String>, Error> {
+        let mut statement = connection.prepare(statement)?;
+        let names = statement.query_map([], |row| row.get(0))?;
+        Ok(names.collect::<Result<_, _>>()?)
+    };
+    if error.contains("no such table") {
+        let tables = names("select name from sqlite_schema where type = 'table' order by name")?;
+        return Ok(Some(format!("there are {}", tables.join(", "))));
+    }
+    let Some((_, column)) = error.split_once("no such column: ") else { return Ok(None) };
+    let column = column.split_whitespace().next().unwrap_or_default();
+    let column = column.rsplit('.').next().unwrap_or_default();
+    let columns = names(
+        "select t.name || '.' || c.name from sqlite_schema t, pragma_table_info(t.name) c where t.type = 'table'",
+    )?;
+    let nearest = nearest(column, columns.iter());
+    Ok((!nearest.is_empty()).then(|| format!("did you mean {}?", nearest.join(" or "))))
 }
 
 fn write(out: &mut dyn Write, statement: &mut Statement, form: Form) -> Result<(), Error> {
