@@ -3,14 +3,20 @@
 use crate::support::Made;
 use capture::{Action, Ended, Lost, NodeId, Summary};
 use engine::Naming;
-use engine::check::{Outcome, Report, Rules};
-use report::junit;
+use engine::check::{Numbers, Outcome, Report, Rules};
+use report::outline::{self, Form};
 use report::text::{self, Style};
+use report::{github, junit};
 use std::path::Path;
 
 /// Two blocks of 100 bytes by `a`, of which one is freed, then three of 10 by `b`: an event each millisecond, from 2 ms
 /// on.
 fn made() -> Made {
+    made_with(0)
+}
+
+/// The same with another block by `b`, unless it is empty.
+fn made_with(size: u64) -> Made {
     let mut made = Made::new();
     let (process, thread) = made.process("app");
     let (a, b) = (made.stack("main > a"), made.stack("main > b"));
@@ -19,6 +25,9 @@ fn made() -> Made {
     made.free(thread, 0x1000);
     for block in 0..3 {
         made.alloc(thread, 0x3000 + block * 16, 10, b);
+    }
+    if size > 0 {
+        made.alloc(thread, 0x9000, size, b);
     }
     made.end(process, thread, Ended::Exited(0));
     made
@@ -64,9 +73,13 @@ fn rules_are_checked() {
     let expected = "\
 ok    peak         200 B, limit 200 B
 FAIL  leaked       130 B, limit 129 B
+           100 B  a (a.c:11) < main
+            30 B  b (b.c:11) < main
 ok    leaked       30 B, limit 30 B: b
 FAIL  allocations  3, limit 2: b
+               3  b (b.c:11) < main
 FAIL  growth       30 B, limit 29 B: after the free
+            30 B  b (b.c:11) < main
 ok    growth       200 B, limit 1.00 KiB
 ";
     assert_eq!(text_of(&report), expected);
@@ -100,6 +113,74 @@ fn baselines_are_compared() {
     assert!(error.check(&file, Naming::Stored).unwrap_err().to_string().contains("gone.memprof"));
 }
 
+/// Check that the numbers of a baseline in a file of its own judge as the capture does that they are from, that stacks which
+/// have grown are blamed only where both have stacks, and that files which are no baselines, or lack a rule, are refused.
+#[test]
+fn saved_baselines_are_compared() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    made().write(&path("old.memprof"));
+    made_with(1000).write(&path("new.memprof"));
+    let rules = |baseline: &str, more: &str| {
+        let text =
+            format!("baseline = \"{baseline}\"\n[[rule]]\nfilter = \"b\"\ntolerance = \"50%\"\n{more}");
+        Rules::from_toml(&text, &path("rules.toml")).unwrap().0
+    };
+    let numbers = Numbers::of(&rules("old.json", ""), &path("old.memprof"), Naming::Stored).unwrap();
+    let mut text = Vec::new();
+    numbers.write(&mut text).unwrap();
+    std::fs::write(path("old.json"), &text).unwrap();
+    let judged = |baseline: &str| {
+        let report = rules(baseline, "").check(&path("new.memprof"), Naming::Stored).unwrap();
+        let verdicts = report.verdicts.iter();
+        let numbers: Vec<_> = verdicts
+            .map(|verdict| (verdict.actual, verdict.limit, verdict.baseline, verdict.outcome()))
+            .collect();
+        (numbers, text_of(&report))
+    };
+    let ((of_capture, stacks), (of_file, other_stacks)) = (judged("old.memprof"), judged("old.json"));
+    assert_eq!(of_capture, of_file);
+    assert_eq!(of_capture.iter().filter(|(.., outcome)| *outcome == Outcome::Broken).count(), 5);
+    assert!(stacks.contains("+1000 B  b (b.c:11) < main\n"), "{stacks}");
+    assert!(other_stacks.contains(" 1.01 KiB  b (b.c:11) < main\n"), "{other_stacks}");
+    let refused = |baseline: &str, more: &str| {
+        let error = rules(baseline, more).check(&path("new.memprof"), Naming::Stored).unwrap_err();
+        error.to_string()
+    };
+    let more = "[[rule]]\nname = \"new\"\ntolerance = \"1%\"";
+    assert_eq!(refused("old.json", more), "the baseline has no numbers of the rule `new`: save it anew");
+    std::fs::write(path("other.json"), "{\"schema\": 1, \"document\": \"check\", \"rules\": []}").unwrap();
+    assert!(refused("other.json", "").contains("this is not a baseline"));
+    assert!(refused("gone.json", "").contains("gone.json"));
+    let twice = rules("old.json", "[[rule]]\nfilter = \"b\"\ntolerance = \"1%\"");
+    assert!(Numbers::of(&twice, &path("old.memprof"), Naming::Stored).is_err());
+}
+
+/// Check the annotations of a build server, whose special signs are escaped, and the table for a comment.
+#[test]
+fn results_can_be_annotated() {
+    let report = check("[[rule]]\nname = \"50%, or: a|b\"\nmax-leaked = 129\n[[rule]]\nmax-peak = \"1M\"\n");
+    let annotated = |root: &str| {
+        let mut out = Vec::new();
+        github::check(&mut out, &report, Path::new(root)).unwrap();
+        String::from_utf8(out).unwrap()
+    };
+    let message = "title=memprof app%3A leaked of 50%25%2C or%3A a|b::130 B, limit 129 B%0A100 B  a (a.c:11) < main%0A30 B  b (b.c:11) < main\n";
+    assert_eq!(annotated("/src"), format!("::error file=a.c,line=11,{message}"));
+    assert_eq!(annotated("/elsewhere"), format!("::error {message}"));
+    let expected = "\
+app: 1 broken, 0 undecided, 1 kept
+
+|  | result | rule, and stacks to blame |
+|---:|---:|:---|
+| FAIL | 130 B, limit 129 B | *leaked of 50%, or: a\\|b* |
+|  | 100 B | &nbsp;&nbsp;`a (a.c:11) < main` |
+|  | 30 B | &nbsp;&nbsp;`b (b.c:11) < main` |
+| ok | 200 B, limit 1.00 MiB | *peak* |
+";
+    assert_eq!(outline::check(&report).to_text(Form::Markdown), expected);
+}
+
 /// Check that differences which rounding would hide are spelt out, and that XML is escaped.
 #[test]
 fn results_can_be_read() {
@@ -111,10 +192,12 @@ fn results_can_be_read() {
     let expected = r#"<?xml version="1.0" encoding="UTF-8"?>
 <testsuites tests="2" failures="1" errors="0">
   <testsuite name="sysprof-memprof check" tests="2" failures="1" errors="0">
-    <testcase classname="app.memprof" name="leaked of a &lt;b&gt; &amp; &quot;c&quot;�">
-      <failure message="leaked: 130 B, limit 129 B"/>
+    <testcase classname="app" name="leaked of a &lt;b&gt; &amp; &quot;c&quot;�">
+      <failure message="leaked: 130 B, limit 129 B">app.memprof
+100 B  a (a.c:11) &lt; main
+30 B  b (b.c:11) &lt; main</failure>
     </testcase>
-    <testcase classname="app.memprof" name="peak"/>
+    <testcase classname="app" name="peak"/>
   </testsuite>
 </testsuites>
 "#;
@@ -122,7 +205,7 @@ fn results_can_be_read() {
 
     let mut report = check("max-peak = 1");
     (report.verdicts[0].actual, report.verdicts[0].limit) = ((1 << 20) + 1, 1 << 20);
-    let expected = "FAIL  peak  1.00 MiB (1,048,577 bytes), limit 1.00 MiB (1,048,576 bytes)\n";
+    let expected = "FAIL  peak  1.00 MiB (1,048,577 bytes), limit 1.00 MiB (1,048,576 bytes)\n           200 B  a (a.c:11) < main\n";
     assert_eq!(text_of(&report), expected);
 }
 
@@ -144,6 +227,7 @@ fn incomplete_captures_are_not_judged() {
     let report = judged("max-peak = 199\nmax-leaked = 130");
     let expected = "\
 FAIL  peak    200 B, limit 199 B
+           200 B  a (a.c:11) < main
 ?     leaked  130 B, limit 130 B; undecided: the capture lost 12 events
 ";
     assert!(text_of(&report).ends_with(expected), "{}", text_of(&report));
@@ -174,7 +258,7 @@ FAIL  peak    200 B, limit 199 B
 #[test]
 fn filters_that_select_nothing_are_not_judged() {
     let doubt =
-        "its filter matches no stack of the capture: the capture has no function `mian`; the nearest: main";
+        "its filter matches no stack of the capture (the capture has no function `mian`; the nearest: main)";
     let of = |filter: &str, part: &str| {
         check(&format!("[[rule]]\nfilter = \"{filter}\"\n{part}\nmax-allocations = 10"))
     };
@@ -201,7 +285,7 @@ fn filters_without_names_are_not_judged() {
     made.tables.symbols.clear();
     made.write(&file);
     for (filter, expected) in
-        [("a", Outcome::Untold), ("file:a.c", Outcome::Untold), ("module:x", Outcome::Kept)]
+        [("a", Outcome::Untold), ("file:a.c", Outcome::Untold), ("module:app", Outcome::Kept)]
     {
         let rules = format!("[[rule]]\nfilter = \"{filter}\"\nmax-allocations = 10");
         let (rules, _) = Rules::from_toml(&rules, Path::new("rules.toml")).unwrap();
@@ -397,7 +481,10 @@ fn invalid_frees_are_limited() {
     twice.free(thread, 0x1000);
     twice.free(thread, 0x1000);
     twice.end(process, thread, Ended::Exited(0));
-    assert_eq!(judged(&twice, 0), ("FAIL  invalid-frees  1, limit 0\n".to_owned(), Outcome::Broken));
+    assert_eq!(
+        judged(&twice, 0),
+        ("FAIL  invalid-frees  1, limit 0\n               1  main (m.c:14)\n".to_owned(), Outcome::Broken)
+    );
     assert_eq!(judged(&twice, 1).1, Outcome::Kept);
     let mut attached = good;
     attached.tables.processes[0].attached = true;
@@ -425,14 +512,19 @@ fn contradictions_break_no_rule() {
     let why = "no free is recorded of 1 block whose address was allocated again";
     let doubt = format!("; undecided: {why}");
     let doubt = doubt.as_str();
+    let main = "  main (m.c:14)\n";
     for (rule, expected, outcome) in [
         ("max-invalid-frees = 0", format!("?     invalid-frees  1, limit 0{doubt}\n"), Outcome::Untold),
         ("max-invalid-frees = 1", format!("?     invalid-frees  1, limit 1{doubt}\n"), Outcome::Untold),
         ("max-leaked = 0", format!("?     leaked  20 B, limit 0 B{doubt}\n"), Outcome::Untold),
         ("max-leaked = 20", "ok    leaked  20 B, limit 20 B\n".to_owned(), Outcome::Kept),
         ("max-peak = 10", format!("?     peak  20 B, limit 10 B{doubt}\n"), Outcome::Untold),
-        ("max-bytes = 20", "FAIL  bytes  30 B, limit 20 B\n".to_owned(), Outcome::Broken),
-        ("max-allocations = 1", "FAIL  allocations  2, limit 1\n".to_owned(), Outcome::Broken),
+        ("max-bytes = 20", format!("FAIL  bytes  30 B, limit 20 B\n            30 B{main}"), Outcome::Broken),
+        (
+            "max-allocations = 1",
+            format!("FAIL  allocations  2, limit 1\n               2{main}"),
+            Outcome::Broken,
+        ),
     ] {
         let (rules, _) = Rules::from_toml(rule, &folder.path().join("rules.toml")).unwrap();
         let report = rules.check(&file, Naming::Stored).unwrap();
@@ -470,6 +562,9 @@ fn failed_calls_are_limited() {
         bad.event(thread, Action::AllocFailed { size: 1 << 40, factors: None, alignment: 0, error, stack });
     }
     bad.end(process, thread, Ended::Exited(0));
-    assert_eq!(judged(&bad, 1), ("FAIL  failed  2, limit 1\n".to_owned(), Outcome::Broken));
+    assert_eq!(
+        judged(&bad, 1),
+        ("FAIL  failed  2, limit 1\n               2  main (m.c:14)\n".to_owned(), Outcome::Broken)
+    );
     assert_eq!(judged(&bad, 2).1, Outcome::Kept);
 }

@@ -7,11 +7,13 @@ use crate::exit::{self, Failure, Outcome};
 use crate::{message, values};
 use analysis::Share;
 use analysis::query::Expression;
-use anyhow::anyhow;
+use anyhow::{Context, anyhow};
 use clap::{Args, ValueEnum};
-use engine::check::{Baseline, Limits, Measure, Rules, Section};
-use report::{json, junit, text};
-use std::path::PathBuf;
+use engine::check::{Baseline, Limits, Measure, Numbers, Rules, Section};
+use report::outline::{self, Form};
+use report::{github, json, junit, text};
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Check a capture against rules
@@ -29,6 +31,7 @@ Examples:
   sysprof-memprof check app.memprof --max-peak 512M --max-leaked 0
   sysprof-memprof check app.memprof --max-allocations 1000 --filter 'render*'
   sysprof-memprof check new.memprof --baseline old.memprof --tolerance 5%
+  sysprof-memprof check app.memprof --save-baseline baseline.json
   sysprof-memprof check app.memprof --rules memprof.toml --format junit > x.xml")]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -60,9 +63,13 @@ pub(crate) struct Arguments {
     /// Maximum number of failed allocations, see `failed`
     #[arg(long, value_name = "N", conflicts_with = "filter")]
     max_failed: Option<u64>,
-    /// Earlier capture, whose peak, leaked bytes, allocations and temporary allocations must not be exceeded
-    #[arg(long, value_name = "CAPTURE")]
+    /// Earlier capture, or its numbers from --save-baseline: its peak, leaked bytes, allocations and temporary
+    /// allocations must not be exceeded
+    #[arg(long, value_name = "FILE")]
     baseline: Option<PathBuf>,
+    /// Write the numbers for --baseline to this small file, replacing it, and check nothing
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["baseline", "format", "json"])]
+    save_baseline: Option<PathBuf>,
     /// Share by which the numbers of --baseline may be exceeded
     #[arg(long, value_name = "SHARE", requires = "baseline")]
     tolerance: Option<Share>,
@@ -70,8 +77,11 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE")]
     rules: Option<PathBuf>,
     /// Output format
-    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    #[arg(long, value_name = "FORMAT", default_value = "text", conflicts_with = "json")]
     format: Format,
+    /// Write JSON; short for --format json
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     suppressions: SuppressionArguments,
 }
@@ -79,32 +89,62 @@ pub(crate) struct Arguments {
 /// How a result is written.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Format {
-    /// A line per rule
+    /// A line per rule, and the stacks to blame
     Text,
     /// One JSON document
     Json,
     /// `JUnit` XML, for build servers
     Junit,
+    /// Annotations for GitHub's runners
+    Github,
+    /// A table for a comment
+    Markdown,
+    /// The same as a page
+    Html,
 }
 
 /// Checks and prints.
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let rules = arguments.rules()?;
+    if let Some(file) = &arguments.save_baseline {
+        return save(&rules, arguments, file);
+    }
     rules::require(&rules)?;
     let report = rules.check(&arguments.capture.file, arguments.capture.naming()).map_err(Failure::usage)?;
-    if !matches!(arguments.format, Format::Text) {
+    let format = if arguments.json { Format::Json } else { arguments.format };
+    if matches!(format, Format::Json | Format::Junit) {
         report.warnings.iter().for_each(|warning| message::warning(warning));
     }
     let printed = opened_capture::print(|out, style| {
-        match arguments.format {
+        match format {
             Format::Text => text::check(out, &report, style)?,
             Format::Json => json::check(out, &report)?,
             Format::Junit => junit::check(out, &report)?,
+            Format::Github => github::check(out, &report, &repository())?,
+            Format::Markdown => outline::check(&report).write(out, Form::Markdown)?,
+            Format::Html => outline::check(&report).write(out, Form::Html)?,
         }
         Ok(())
     });
     printed.map(drop).or_else(Failure::unless_unread)?;
     Ok(ExitCode::from(exit::of_rules(report.outcome())))
+}
+
+/// Writes the numbers that later recordings are compared with.
+fn save(rules: &Rules, arguments: &Arguments, file: &Path) -> Outcome {
+    let numbers = Numbers::of(rules, &arguments.capture.file, arguments.capture.naming());
+    let mut text = Vec::new();
+    numbers.map_err(Failure::usage)?.write(&mut text)?;
+    let written = fs::write(file, text).with_context(|| format!("cannot write {}", file.display()));
+    written.map_err(Failure::usage)?;
+    message::plain(&format!("Wrote {}", file.display()));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The folder to which GitHub's paths are relative.
+fn repository() -> PathBuf {
+    let workspace = std::env::var_os("GITHUB_WORKSPACE").map(PathBuf::from);
+    workspace.or_else(|| std::env::current_dir().ok()).unwrap_or_default()
 }
 
 impl Arguments {

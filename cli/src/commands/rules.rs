@@ -34,8 +34,5 @@ pub(super) fn require(rules: &Rules) -> Result<(), Failure> {
             "no rule given: use --max-peak, --max-leaked or another --max-…, --baseline or --rules"
         )));
     }
-    match &rules.baseline {
-        Some(baseline) => engine::Analyzer::open(&baseline.file).map(drop).map_err(Failure::usage),
-        None => Ok(()),
-    }
+    rules.open_baseline().map_err(Failure::usage)
 }

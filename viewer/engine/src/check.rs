@@ -3,7 +3,7 @@
 //! ```text
 //!  rules: file, options ──► Rules ──┐
 //!  capture ──► sums, once per part ─┼─► Report ──► text, JSON, JUnit
-//!  baseline ──► the same ───────────┘
+//!  baseline ──► the same ───────────┘        stacks to blame for broken rules
 //! ```
 //!
 //! A rules file belongs in a repository, next to the code whose memory it watches.
@@ -21,14 +21,21 @@
 //! max-growth = "64K"
 //! ```
 
+mod baseline;
+mod culprits;
 mod file;
 mod growth;
 mod judge;
 mod measure;
 mod rule;
+mod sum;
+mod sums;
+mod verdict;
 
+pub use baseline::Numbers;
+pub use culprits::Culprits;
 pub use file::RulesError;
 pub use growth::Growth;
-pub use judge::{Outcome, Report, Verdict};
 pub use measure::Measure;
 pub use rule::{Baseline, Limits, Rules, Section};
+pub use verdict::{Outcome, Report, Verdict};

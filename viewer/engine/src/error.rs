@@ -51,6 +51,9 @@ pub enum Error {
         /// The one that was asked for.
         which: WhichScan,
     },
+    /// A file of earlier numbers that cannot be used.
+    #[error("{0}")]
+    Baseline(String),
     /// The view cannot be written; a closed pipe is one reason.
     #[error("cannot write: {0}")]
     Write(#[from] io::Error),

@@ -3,11 +3,12 @@
 //! The only standard is the convention of Ant's `junitreport` task: a suite of cases, some with a `failure`, or an
 //! `error` where the result is unknown.
 
-use crate::text::{check_result, check_title};
-use engine::check::{Outcome, Report};
+use crate::text::{Style, check_case, check_result, culprits};
+use engine::check::{Outcome, Report, Verdict};
 use std::io::{self, Write};
 
-/// Writes one suite with one case per rule; warnings are its `system-err`.
+/// Writes one suite with one case per rule, of a class called as the program; the stacks to blame are the body of a
+/// failure, and warnings the `system-err` of the suite.
 ///
 /// # Errors
 /// Those of the writer.
@@ -15,7 +16,7 @@ pub fn check(out: &mut dyn Write, report: &Report) -> io::Result<()> {
     let number = |outcome| report.verdicts.iter().filter(|verdict| verdict.outcome() == outcome).count();
     let (failures, errors) = (number(Outcome::Broken), number(Outcome::Untold));
     let tests = report.verdicts.len();
-    let file = escape(&report.file);
+    let program = escape(&report.program);
     writeln!(out, r#"<?xml version="1.0" encoding="UTF-8"?>"#)?;
     writeln!(out, r#"<testsuites tests="{tests}" failures="{failures}" errors="{errors}">"#)?;
     writeln!(
@@ -23,27 +24,32 @@ pub fn check(out: &mut dyn Write, report: &Report) -> io::Result<()> {
         r#"  <testsuite name="sysprof-memprof check" tests="{tests}" failures="{failures}" errors="{errors}">"#
     )?;
     for verdict in &report.verdicts {
-        let measure = verdict.measure.name();
-        let against = if verdict.baseline.is_some() { " against the baseline" } else { "" };
-        let title = check_title(verdict).map_or(String::new(), |title| format!(" of {title}"));
-        let name = escape(&format!("{measure}{against}{title}"));
+        let name = escape(&check_case(verdict));
         let element = match verdict.outcome() {
             Outcome::Kept => {
-                writeln!(out, r#"    <testcase classname="{file}" name="{name}"/>"#)?;
+                writeln!(out, r#"    <testcase classname="{program}" name="{name}"/>"#)?;
                 continue;
             }
             Outcome::Untold => "error",
             Outcome::Broken => "failure",
         };
-        let message = escape(&format!("{measure}: {}", check_result(verdict)));
-        writeln!(out, r#"    <testcase classname="{file}" name="{name}">"#)?;
-        writeln!(out, r#"      <{element} message="{message}"/>"#)?;
+        let message = escape(&format!("{}: {}", verdict.measure.name(), check_result(verdict)));
+        writeln!(out, r#"    <testcase classname="{program}" name="{name}">"#)?;
+        writeln!(out, r#"      <{element} message="{message}">{}</{element}>"#, body(report, verdict))?;
         writeln!(out, "    </testcase>")?;
     }
     if !report.warnings.is_empty() {
         writeln!(out, "    <system-err>{}</system-err>", escape(&report.warnings.join("\n")))?;
     }
     writeln!(out, "  </testsuite>\n</testsuites>")
+}
+
+/// What is shown of a case besides its message: the capture, and the stacks to blame, a line each.
+fn body(report: &Report, verdict: &Verdict) -> String {
+    let style = Style::default();
+    let stacks = culprits(report, verdict, &style, 0).map(|(amount, stack)| format!("{amount}  {stack}"));
+    let lines: Vec<String> = std::iter::once(report.file.clone()).chain(stacks).collect();
+    lines.iter().map(|line| escape(line)).collect::<Vec<_>>().join("\n")
 }
 
 /// Text that XML 1.0 allows: characters it forbids are replaced.

@@ -14,7 +14,7 @@
 //! | `text` | a file for each view in columns; `columns`, `style`, `units` and `escape` are shared by all |
 //! | `json` | a file for each document, described in `JSON.md`; `blocks` has those of single blocks |
 //! | `outline` | rows as they are on a screen, to be pasted elsewhere: text, Markdown, HTML |
-//! | `junit` | results of rules for build servers |
+//! | `junit` `github` | results of rules for build servers |
 //! | `dump` | every event, or every CPU sample, a line each |
 //! | `options` `ended` | what a user can ask for; how a process ended, in words |
 
@@ -25,6 +25,7 @@ pub mod json;
 pub mod text;
 
 mod dump;
+pub mod github;
 pub mod junit;
 pub mod outline;
 

@@ -4,11 +4,13 @@
 //! A view that shows rows makes an outline of exactly these rows, so what is copied from a terminal is what was on
 //! it, and a report in another form has the rows of the text report.
 
+mod check;
 mod html;
 mod markdown;
 mod plain;
 mod report;
 
+pub use check::check;
 pub use report::outline;
 
 use std::io::{self, Write};

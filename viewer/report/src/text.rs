@@ -45,7 +45,7 @@ mod units;
 
 pub use crate::options::DumpOptions;
 pub use check::check;
-pub(crate) use check::{result as check_result, title as check_title};
+pub(crate) use check::{case as check_case, culprits, result as check_result, word as check_word};
 pub use cpu::allocator;
 pub use diff::diff;
 pub use dump::Dump;

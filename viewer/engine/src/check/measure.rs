@@ -1,6 +1,6 @@
 //! What a rule is about.
 
-use analysis::{Amount, Cost, Spread, format};
+use analysis::{Amount, Cost, Metric, Spread, format};
 
 /// A number of a capture, or of a part of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -76,6 +76,19 @@ impl Measure {
             Measure::InvalidFrees | Measure::Failed => Amount::ZERO,
         };
         if self.counts_blocks() { blocks } else { bytes }
+    }
+
+    /// By what stacks are told that have a part of it; none for what is no part of a stack's cost.
+    pub(super) fn metric(self) -> Option<Metric> {
+        Some(match self {
+            Measure::Peak => Metric::Peak,
+            Measure::Leaked | Measure::Unreachable => Metric::Leaked,
+            Measure::Allocations => Metric::Allocations,
+            // What has grown was allocated.
+            Measure::Bytes | Measure::Growth => Metric::Bytes,
+            Measure::Temporary => Metric::Temporary,
+            Measure::InvalidFrees | Measure::Failed => return None,
+        })
     }
 
     /// Its standard error; 0 when everything was recorded.

@@ -76,6 +76,11 @@ impl Baseline {
 }
 
 impl Rules {
+    /// The sections that are compared with the baseline, besides everything.
+    pub(super) fn compared(&self) -> impl Iterator<Item = &Section> {
+        self.sections.iter().filter(|section| section.tolerance.is_some())
+    }
+
     /// True when leaked memory is checked.
     pub(super) fn asks_for_leaks(&self) -> bool {
         let mut limits = self.sections.iter().flat_map(|section| section.limits.iter());
