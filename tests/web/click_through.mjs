@@ -34,7 +34,13 @@ async function lookAtOverview() {
   assert.equal(await browser.evaluate("document.title"), file.slice(file.lastIndexOf("/") + 1) + date);
   const facts = await browser.evaluate("Object.fromEntries([...document.querySelectorAll('.fact')].map((fact) => [fact.dataset.fact, fact.textContent]))");
   for (const part of [bytes(totals.peak_bytes), counted(totals.peak_blocks, "block")]) assert.ok(facts.peak.includes(part), facts.peak);
-  for (const part of [bytes(totals.leaked_bytes), counted(totals.leaked_blocks, "block")]) assert.ok(facts.leaked.includes(part), facts.leaked);
+  // What was never freed is divided as `leaks` divides it.
+  const { leaked, held, suppressed } = totals.left;
+  assert.equal(leaked.bytes + held.bytes + suppressed.bytes, totals.leaked_bytes);
+  for (const part of [bytes(leaked.bytes), counted(leaked.blocks, "block")]) assert.ok(facts.leaked.includes(part), facts.leaked);
+  assert.equal(facts.leaked.includes(`${bytes(suppressed.bytes)} suppressed`), suppressed.bytes > 0, facts.leaked);
+  assert.equal("held" in facts, held.blocks > 0);
+  if (totals.most_resident_bytes !== null) assert.ok(facts.resident.includes(bytes(totals.most_resident_bytes)), facts.resident);
   for (const part of [bytes(totals.allocated_bytes), counted(totals.allocations, "allocation")]) assert.ok(facts.allocated.includes(part), facts.allocated);
   // What processes leave behind that follow each other is more than was held at once: it says of how many it is.
   const leaking = expected.info.processes.filter(({ recorded, leaked_bytes: leaked }) => recorded && leaked > 0).length;

@@ -19,7 +19,7 @@ await browser.withoutFaults(async () => {
   // As soon as it is there it has the numbers of `info`.
   const { totals } = expected.info;
   const facts = await browser.evaluate("Object.fromEntries([...document.querySelectorAll('.fact')].map((fact) => [fact.dataset.fact, fact.textContent]))");
-  for (const [fact, size, blocks] of [["peak", totals.peak_bytes, totals.peak_blocks], ["leaked", totals.leaked_bytes, totals.leaked_blocks], ["allocated", totals.allocated_bytes, totals.allocations]]) {
+  for (const [fact, size, blocks] of [["peak", totals.peak_bytes, totals.peak_blocks], ["leaked", totals.left.leaked.bytes, totals.left.leaked.blocks], ["allocated", totals.allocated_bytes, totals.allocations]]) {
     assert.ok(facts[fact].includes(bytes(size)) && facts[fact].includes(count(blocks)), facts[fact]);
   }
   const coarse = await slices();

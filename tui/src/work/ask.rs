@@ -296,7 +296,7 @@ impl Asked {
         match topic {
             ListTopic::Leaks => {
                 let naming = self.options.naming.clone();
-                let rules = Suppressions { of_programs: true, built_in: true, ..Suppressions::default() };
+                let rules = Suppressions::unasked();
                 let loaded = self.analyzer()?.leaks(&question.query(), &question.lens, &rules, naming)?;
                 Ok(stacks(Arc::new(loaded), Metric::Leaked, catalogue::STILL_ALLOCATED))
             }

@@ -155,6 +155,23 @@ impl Loaded {
         Some(PeakRss { bytes, time, kind })
     }
 
+    /// The recorded process in which most was resident, as far as is known.
+    pub fn most_resident_process(&self) -> Option<(ProcessId, PeakRss)> {
+        let seen = self.profile.processes.iter().enumerate().filter(|(_, process)| process.seen);
+        let ids = seen.map(|(index, _)| ProcessId::from_index(index));
+        ids.filter_map(|id| Some((id, self.peak_rss(id)?))).max_by_key(|(_, peak)| peak.bytes)
+    }
+
+    /// The most that was resident in all processes that allocated, the maxima of several added; none if one of them is
+    /// unknown.
+    pub fn most_resident(&self) -> Option<i64> {
+        let seen = self.profile.processes.iter().enumerate().filter(|(_, process)| process.seen);
+        let mut peaks = seen.map(|(index, _)| self.peak_rss(ProcessId::from_index(index))).peekable();
+        peaks.peek()?;
+        let sum = peaks.try_fold(0_u64, |sum, peak| Some(sum.saturating_add(peak?.bytes)))?;
+        Some(i64::try_from(sum).unwrap_or(i64::MAX))
+    }
+
     /// The resident size that the kernel reported last for a process, up to the moment shown.
     pub fn last_rss(&self, process: ProcessId) -> Option<u64> {
         let until = match self.profile.span {

@@ -14,11 +14,13 @@
 //! remaining blocks are called *still allocated*, and a rule is the way to say that this is fine.
 
 mod builtin;
+mod left;
 mod list;
 mod suppress;
 mod target;
 mod young;
 
+pub use left::Left;
 pub use list::{ListError, parse};
 pub use suppress::Suppressions;
 pub(crate) use target::rules_of_targets;

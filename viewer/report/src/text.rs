@@ -44,6 +44,7 @@ mod tree_lines;
 mod units;
 
 pub use crate::options::DumpOptions;
+pub use beside::pages_text;
 pub use check::check;
 pub(crate) use check::{case as check_case, culprits, result as check_result, word as check_word};
 pub use cpu::allocator;

@@ -2,7 +2,7 @@
 
 use engine::Loaded;
 use report::json;
-use report::text::{unsampled_texts, warning_texts};
+use report::text::{pages_text, unsampled_texts, warning_texts};
 use serde_json::Value;
 use std::io;
 
@@ -20,6 +20,8 @@ pub(super) struct Overview {
     pub(super) left_out: usize,
     /// Why its numbers may be too low, as in reports, including the warnings about samples.
     pub(super) warnings: Vec<String>,
+    /// What its numbers do not cover.
+    pub(super) notes: Vec<String>,
 }
 
 /// What a capture says about itself, as far as fits into a page.
@@ -29,7 +31,10 @@ pub(super) fn overview(loaded: &Loaded) -> io::Result<Overview> {
     let mut document: Value = serde_json::from_slice(&text)?;
     let left_out = without_the_first(&mut document["scans"]) + cut(&mut document);
     let warnings = warning_texts(loaded).into_iter().chain(unsampled_texts(loaded));
-    Ok(Overview { document, left_out, warnings: warnings.map(|text| shortened(&text)).collect() })
+    let shortened = |texts: &mut dyn Iterator<Item = String>| texts.map(|text| shortened(&text)).collect();
+    let (warnings, notes) =
+        (shortened(&mut warnings.into_iter()), shortened(&mut pages_text(loaded).into_iter()));
+    Ok(Overview { document, left_out, warnings, notes })
 }
 
 /// Removes the beginning of a list: of scans, the last ones matter.

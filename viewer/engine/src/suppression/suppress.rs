@@ -1,6 +1,7 @@
 //! Which rule hides which stack, and what each has hidden.
 
 use super::builtin::{RULES, RUST, is_library, is_of_rust};
+use super::target::rules_of_targets;
 use super::young::YoungLeaks;
 use crate::loaded::{Loaded, Origin, Rule, Suppressed, Use};
 use analysis::query::Pattern;
@@ -23,7 +24,34 @@ pub struct Suppressions {
     pub older_than_ns: Option<u64>,
 }
 
+/// Rules that are ready to be asked about stacks.
+pub(super) struct Hiding {
+    lookup: Lookup,
+    built_in: Option<BuiltIns>,
+}
+
+impl Hiding {
+    /// True when a rule hides what this stack leaks.
+    pub(super) fn hides(&self, Loaded { tables, names, .. }: &Loaded, node: NodeId) -> bool {
+        let is_built_in = |list: &BuiltIns| list.rule(tables, names, node).is_some();
+        self.lookup.rule(node).is_some() || self.built_in.as_ref().is_some_and(is_built_in)
+    }
+}
+
 impl Suppressions {
+    /// Those that apply when the user names none.
+    pub fn unasked() -> Self {
+        Self { of_programs: true, built_in: true, ..Self::default() }
+    }
+
+    /// The same, for the stacks of a capture.
+    pub(super) fn hiding(&self, Loaded { tables, names, .. }: &Loaded) -> Hiding {
+        let of_programs = if self.of_programs { rules_of_targets(tables).0 } else { Vec::new() };
+        let rules: Vec<Rule> = self.rules.iter().cloned().chain(of_programs).collect();
+        let lookup = Lookup::new(&rules, tables, names);
+        Hiding { lookup, built_in: self.built_in.then(BuiltIns::new) }
+    }
+
     /// Adds the options of the command line to those of a file: more rules; default rules only if both want them; the
     /// age limit of the command line takes precedence.
     pub fn add(&mut self, other: Self) {

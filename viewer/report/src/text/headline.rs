@@ -7,6 +7,7 @@ use super::style::{Role, Style};
 use analysis::format::{count, counted, counted as plain, duration, listed};
 use analysis::{Amount, Instant, Metric, Profile, Span};
 use capture::Lost;
+use engine::suppression::Left;
 use engine::{Loaded, Seen};
 use std::io::{self, Write};
 
@@ -26,6 +27,7 @@ pub(super) fn headline(
         Metric::Leaked | Metric::Live => {
             let left = match loaded.reach {
                 Some(_) => "unreachable when memory was scanned".to_owned(),
+                None if is_held(profile, amount) => "still held when the recording ended".to_owned(),
                 None => format!("still allocated {}", when_left(profile.span)),
             };
             format!("{size} in {}, {left}", counted("block"))
@@ -40,8 +42,24 @@ pub(super) fn headline(
     if let Some(seen) = &loaded.seen {
         hidden(out, loaded, seen, metric, style)?;
     }
+    if metric == Metric::Leaked && loaded.seen.is_none() && loaded.suppressed.is_none() {
+        suppressed(out, loaded, style)?;
+    }
     warnings(out, loaded, style)?;
     if metric == Metric::Cpu { unsampled(out, loaded, style) } else { Ok(()) }
+}
+
+/// How much of what was left `leaks` suppresses, so that its number is the same.
+fn suppressed(out: &mut dyn Write, loaded: &Loaded, style: &Style) -> io::Result<()> {
+    if loaded.profile.span != Span::Whole || loaded.reach.is_some() {
+        return Ok(());
+    }
+    let (hidden, spread) = Left::of(loaded).suppressed;
+    if hidden.is_zero() {
+        return Ok(());
+    }
+    let text = format!("  including {} that leaks suppresses", estimate::held(hidden, spread));
+    writeln!(out, "{}", style.paint(Role::Detail, text))
 }
 
 /// Writes what the samples do not cover, and what to do about it.
@@ -89,6 +107,11 @@ fn when_held(profile: &Profile) -> String {
         Span::Whole => format!("at the peak after {}", duration(profile.peak.at.time)),
         Span::Range { .. } => format!("at the peak of this range, after {}", duration(profile.peak.at.time)),
     }
+}
+
+/// True when processes that still run hold all of what was left.
+fn is_held(profile: &Profile, left: Amount) -> bool {
+    profile.span == Span::Whole && !left.is_zero() && profile.still_running() == left
 }
 
 fn when_left(span: Span) -> &'static str {

@@ -16,6 +16,7 @@ use analysis::{
 };
 use capture::aggregate::AGGREGATE;
 use capture::{Clock, CpuSummary, FAILED_CALLS, ProcessId, Tables};
+use engine::suppression::Left;
 use engine::{Loaded, MarkRow, PeakKind};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -166,21 +167,23 @@ fn heap(loaded: &Loaded) -> Facts {
     let peak = profile.peak;
     let amount =
         |amount, spread| format!("{}, {}", estimate::blocks(amount, spread), estimate::bytes(amount, spread));
-    vec![
+    let mut facts = vec![
         fact("allocations", amount(total.allocated, spread.allocated)),
         fact("frees", amount(total.freed, spread.freed)),
         fact("temporary", amount(total.temporary, spread.temporary)),
         fact("peak", format!("{} after {}", amount(peak.held, spread.peak), duration(peak.at.time))),
-        fact(left(loaded), amount(total.leaked, spread.leaked)),
-        fact("in running processes", amount(profile.still_running(), profile.still_running_spread())),
-        fact("uncertain", amount(total.uncertain, spread.uncertain)),
-        fact("live at exec", amount(total.at_exec, spread.at_exec)),
-    ]
-}
-
-/// What blocks are called that were not freed: leaked only at the end.
-fn left(loaded: &Loaded) -> &'static str {
-    if loaded.profile.span == Span::Whole { "leaked" } else { "still allocated" }
+    ];
+    // Leaked is something only at the end.
+    if profile.span == Span::Whole {
+        let Left { leaked, held, suppressed } = Left::of(loaded);
+        let parts = [("leaked", leaked), ("still held", held), ("suppressed", suppressed)];
+        facts.extend(parts.map(|(name, (left, spread))| fact(name, amount(left, spread))));
+    } else {
+        facts.push(fact("still allocated", amount(total.leaked, spread.leaked)));
+    }
+    facts.push(fact("uncertain", amount(total.uncertain, spread.uncertain)));
+    facts.push(fact("live at exec", amount(total.at_exec, spread.at_exec)));
+    facts
 }
 
 fn pages(loaded: &Loaded) -> Facts {
@@ -451,7 +454,7 @@ fn more(out: &mut dyn Write, hidden: usize, noun: &str) -> io::Result<()> {
 /// In order of their beginning; if there are too many, those that held most.
 fn processes(out: &mut dyn Write, loaded: &Loaded, limit: usize, style: &Style) -> io::Result<()> {
     let columns =
-        [("pid", 8), ("allocations", 12), ("peak", 10), (left(loaded), 15), ("end", -18), ("name", 0)];
+        [("pid", 8), ("allocations", 12), ("peak", 10), ("not freed", 15), ("end", -18), ("name", 0)];
     let all: Vec<_> = loaded.tables.processes.iter().zip(&loaded.profile.processes).collect();
     let mut largest: Vec<usize> = (0..all.len()).collect();
     largest.sort_by_key(|&place| Reverse(all[place].1.peak.held.bytes));

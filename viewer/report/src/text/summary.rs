@@ -14,7 +14,8 @@ use analysis::{
     state_share, thread_count,
 };
 use capture::{Ended, MarkKind, Overhead, Process, ProcessId};
-use engine::Loaded;
+use engine::suppression::Left;
+use engine::{Loaded, PeakKind};
 use std::collections::HashSet;
 use std::io::{self, Write};
 
@@ -29,8 +30,9 @@ const DEPTH: usize = 4;
 /// # Errors
 /// Those of the writer.
 pub fn summary(out: &mut dyn Write, loaded: &Loaded, command: &str, style: &Style) -> io::Result<()> {
-    overview(out, loaded, style)?;
-    next_commands(out, loaded, command, style)
+    let left = Left::of(loaded);
+    found(out, loaded, &left, style)?;
+    next_commands(out, loaded, &left, command, style)
 }
 
 /// The same without suggested commands.
@@ -38,7 +40,11 @@ pub fn summary(out: &mut dyn Write, loaded: &Loaded, command: &str, style: &Styl
 /// # Errors
 /// Those of the writer.
 pub fn overview(out: &mut dyn Write, loaded: &Loaded, style: &Style) -> io::Result<()> {
-    for (name, text) in facts(loaded) {
+    found(out, loaded, &Left::of(loaded), style)
+}
+
+fn found(out: &mut dyn Write, loaded: &Loaded, left: &Left, style: &Style) -> io::Result<()> {
+    for (name, text) in facts(loaded, left) {
         writeln!(out, "{}{text}", style.paint(Role::Heading, format!("{name:<14}")))?;
     }
     warnings(out, loaded, style)?;
@@ -47,7 +53,7 @@ pub fn overview(out: &mut dyn Write, loaded: &Loaded, style: &Style) -> io::Resu
     remarks(out, loaded, style)
 }
 
-fn facts(loaded: &Loaded) -> Vec<(&'static str, String)> {
+fn facts(loaded: &Loaded, left: &Left) -> Vec<(&'static str, String)> {
     let profile = &loaded.profile;
     let (total, spread) = (&profile.total, &profile.total_spread);
     let mut facts = Vec::new();
@@ -66,12 +72,20 @@ fn facts(loaded: &Loaded) -> Vec<(&'static str, String)> {
         "peak",
         format!("{} after {}", estimate::held(peak.held, spread.peak), duration(peak.at.time)),
     ));
-    let running = profile.still_running();
-    let running = match running.is_zero() {
+    facts.extend(resident(loaded).map(|text| ("resident", text)));
+    let Left { leaked, held, suppressed } = left;
+    let suppressed = match suppressed.0.is_zero() {
         true => String::new(),
-        false => format!(" ({} in processes still running)", bytes(running.bytes)),
+        false => format!(" ({} suppressed)", bytes(suppressed.0.bytes)),
     };
-    facts.push(("leaked", estimate::held(total.leaked, spread.leaked) + &running));
+    let has_ended = profile.processes.iter().any(|process| process.seen && process.ended != Ended::Running);
+    if has_ended || held.0.is_zero() {
+        facts.push(("leaked", estimate::held(leaked.0, leaked.1) + &suppressed));
+    }
+    if !held.0.is_zero() {
+        let suppressed = if has_ended { String::new() } else { suppressed };
+        facts.push(("still held", estimate::held(held.0, held.1) + &suppressed));
+    }
     if !total.uncertain.is_zero() {
         facts.push((
             "uncertain",
@@ -101,6 +115,18 @@ fn facts(loaded: &Loaded) -> Vec<(&'static str, String)> {
     facts.extend(unnamed(loaded).map(|text| ("names", text)));
     facts.extend(loaded.tables.summary.as_ref().map(|summary| ("cost", cost(&summary.overhead))));
     facts
+}
+
+/// How much was really in memory, of all that processes have there.
+fn resident(loaded: &Loaded) -> Option<String> {
+    let (process, peak) = loaded.most_resident_process()?;
+    let size = bytes(i64::try_from(peak.bytes).unwrap_or(i64::MAX));
+    let how = if peak.kind == PeakKind::Reading { ", the largest reading" } else { " at most" };
+    let whose = match loaded.profile.processes.iter().filter(|process| process.seen).count() {
+        1 => String::new(),
+        _ => format!(" in process {}", loaded.tables.processes[process.index()].pid),
+    };
+    Some(format!("{size}{how}{whose}, code and stacks included"))
 }
 
 /// How many addresses have no name; none if all have one.
@@ -220,7 +246,13 @@ fn remarks(out: &mut dyn Write, loaded: &Loaded, style: &Style) -> io::Result<()
     Ok(())
 }
 
-fn next_commands(out: &mut dyn Write, loaded: &Loaded, command: &str, style: &Style) -> io::Result<()> {
+fn next_commands(
+    out: &mut dyn Write,
+    loaded: &Loaded,
+    Left { leaked, held, .. }: &Left,
+    command: &str,
+    style: &Style,
+) -> io::Result<()> {
     let file = shell_word(&loaded.source.file);
     writeln!(out, "\n{}", style.paint(Role::Heading, "Next"))?;
     let total = &loaded.profile.total;
@@ -242,15 +274,15 @@ fn next_commands(out: &mut dyn Write, loaded: &Loaded, command: &str, style: &St
     } else {
         lines.push((format!("info {file}"), "what was recorded and lost: no allocations were"));
     }
+    lines.extend(beside_heap(loaded, &file));
     // Memory held by a process that is still running is not a leak yet: its growth is what counts.
-    let has_ended = loaded.profile.still_running().bytes < total.leaked.bytes;
     if let Some((from, to)) = marked_moments(loaded) {
         let (from, to) = (shell_word(from), shell_word(to));
         lines.push((format!("diff {file} --from {from} --to {to}"), "what changed between these marks"));
-    } else if !total.leaked.is_zero() && !has_ended {
+    } else if !held.0.is_zero() {
         lines.push((format!("diff {file} --from 10% --to end"), "what has grown since the beginning"));
     }
-    if has_ended {
+    if !leaked.0.is_zero() {
         lines.push((format!("leaks {file}"), "what was still allocated at the end"));
     }
     if !loaded.tables.scans.is_empty() {
@@ -262,6 +294,24 @@ fn next_commands(out: &mut dyn Write, loaded: &Loaded, command: &str, style: &St
         writeln!(out, "  {command} {line}{blank}  {}", style.paint(Role::Detail, meaning))?;
     }
     Ok(())
+}
+
+/// What helps if memory apart from the heap is what counts, or if the heap is not there.
+fn beside_heap(loaded: &Loaded, file: &str) -> Option<(String, &'static str)> {
+    let metadata = &loaded.tables.metadata;
+    let has_blocks = metadata.aggregate().is_none() && metadata.sample_interval == 0;
+    let held = loaded.profile.peak.held.bytes;
+    if beside::pages_text(loaded).is_some() && has_blocks {
+        return Some((format!("pages {file}"), "which pages the heap keeps; the rest is outside of it"));
+    }
+    if loaded.most_resident().is_none_or(|resident| resident >= held) {
+        return None;
+    }
+    let faults = loaded.tables.summary.as_ref().is_some_and(|summary| summary.faults.is_recorded);
+    Some(match faults {
+        true => (format!("resident {file}"), "what of it was ever touched: less is resident than is held"),
+        false => ("run --faults -- …".to_owned(), "which memory is touched: less is resident than is held"),
+    })
 }
 
 /// The first and the last named moment, if their names resolve to them.

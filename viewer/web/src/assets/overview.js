@@ -44,7 +44,7 @@ function warnings({ data }) {
   if (info.sample_interval) {
     said.push(TEXT.overview.estimates(bytes(info.sample_interval)));
   }
-  const notes = [];
+  const notes = [...head.notes];
   if (head.folded.stacks > 0) {
     const { stacks, allocated_blocks: blocks, allocated_bytes: size, peak_bytes: peak, leaked_bytes: leaked } = head.folded;
     const share = percent(size, info.totals.allocated_bytes);
@@ -71,14 +71,19 @@ function facts({ data }) {
   // Successive processes may leave more behind than was ever held at once.
   const leaking = info.processes.filter(({ recorded, leaked_bytes: leaked }) => recorded && leaked > 0).length;
   const from = leaking > 1 ? `, ${TEXT.facts.inProcesses(counted(leaking, TEXT.nouns.process))}` : "";
+  const { leaked, held, suppressed } = totals.left;
+  const hidden = suppressed.bytes > 0 ? TEXT.overview.suppressed(bytes(suppressed.bytes)) : "";
+  const left = (name, { blocks, bytes: size }, more, id) => fact(name, about + bytes(size), counted(blocks, TEXT.nouns.block) + more, id);
+  const hasEnded = data.info.processes.some(({ recorded, ended }) => recorded && ended !== "running");
   // One that executes another program is the same process before and after.
   const begun = info.processes.filter(({ recorded, image }) => recorded && image === 0).length;
-  const running = totals.running_bytes > 0 ? TEXT.overview.running(bytes(totals.running_bytes)) : "";
   return el(
     "dl",
     { class: "facts" },
     fact(TEXT.facts.peak, about + bytes(totals.peak_bytes), `${counted(totals.peak_blocks, TEXT.nouns.block)}, ${duration(totals.peak_time_ns)}`, "peak"),
-    fact(TEXT.facts.leaked, about + bytes(totals.leaked_bytes), counted(totals.leaked_blocks, TEXT.nouns.block) + from + running, "leaked"),
+    totals.most_resident_bytes !== null && fact(TEXT.facts.resident, bytes(totals.most_resident_bytes), TEXT.facts.atMost, "resident"),
+    (hasEnded || held.blocks === 0) && left(TEXT.facts.leaked, leaked, from + hidden, "leaked"),
+    held.blocks > 0 && left(TEXT.facts.held, held, hasEnded ? "" : hidden, "held"),
     fact(TEXT.facts.allocated, about + bytes(totals.allocated_bytes), counted(totals.allocations, TEXT.nouns.allocation), "allocated"),
     fact(TEXT.facts.temporary, percent(totals.temporary, totals.allocations), TEXT.facts.ofAllocations(count(totals.temporary)), "temporary"),
     fact(TEXT.facts.duration, duration(info.duration_ns), counted(info.events, TEXT.nouns.event), "duration"),

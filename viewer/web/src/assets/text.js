@@ -152,6 +152,9 @@ export const TEXT = {
   },
   facts: {
     peak: "Peak",
+    resident: "Resident",
+    atMost: "at most in a process, code and stacks included",
+    held: "Still held",
     leaked: "Leaked",
     allocated: "Allocated",
     temporary: "Temporary",
@@ -173,7 +176,7 @@ export const TEXT = {
     folded: (stacks, allocations, bytes, share, peak, leaked) =>
       `To keep this page small, the ${stacks} are folded into their callers as “smaller ones”: ${allocations} of ${bytes} (${share} of all), ${peak} at the peak, ${leaked} leaked.`,
     leftOut: (rows) => `${rows} of lists are not in this page; info shows them.`,
-    running: (bytes) => `, ${bytes} in processes still running`,
+    suppressed: (bytes) => `, ${bytes} suppressed`,
   },
   holders: {
     peak: "Who held the peak",

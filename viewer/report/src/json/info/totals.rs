@@ -1,8 +1,9 @@
 //! Totals over all processes.
 
 use super::lost::AnomalyFields;
-use analysis::{Anomalies, Profile};
+use analysis::{Amount, Anomalies, Profile};
 use engine::Loaded;
+use engine::suppression::Left;
 use serde::Serialize;
 
 #[derive(Serialize)]
@@ -20,6 +21,8 @@ pub(super) struct Totals {
     leaked_bytes: i64,
     running_blocks: i64,
     running_bytes: i64,
+    left: LeftFields,
+    most_resident_bytes: Option<u64>,
     uncertain_blocks: i64,
     uncertain_bytes: i64,
     exec_blocks: i64,
@@ -30,6 +33,27 @@ pub(super) struct Totals {
     anomalies: Anomalies,
     failed_calls: u64,
     stray_events: u64,
+}
+
+/// What was never freed, in parts.
+#[derive(Serialize)]
+struct LeftFields {
+    leaked: AmountFields,
+    held: AmountFields,
+    suppressed: AmountFields,
+}
+
+#[derive(Serialize)]
+struct AmountFields {
+    blocks: i64,
+    bytes: i64,
+}
+
+impl From<Left> for LeftFields {
+    fn from(Left { leaked, held, suppressed }: Left) -> Self {
+        let fields = |(Amount { blocks, bytes }, _)| AmountFields { blocks, bytes };
+        Self { leaked: fields(leaked), held: fields(held), suppressed: fields(suppressed) }
+    }
 }
 
 /// Standard errors of the totals of a sampled capture.
@@ -71,6 +95,8 @@ pub(super) fn totals(loaded: &Loaded) -> Totals {
         leaked_bytes: total.leaked.bytes,
         running_blocks: running.blocks,
         running_bytes: running.bytes,
+        left: Left::of(loaded).into(),
+        most_resident_bytes: loaded.most_resident_process().map(|(_, peak)| peak.bytes),
         uncertain_blocks: total.uncertain.blocks,
         uncertain_bytes: total.uncertain.bytes,
         exec_blocks: total.at_exec.blocks,
