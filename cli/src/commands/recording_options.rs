@@ -54,7 +54,7 @@ pub(crate) struct RecordingOptions {
     free_stacks: bool,
     /// Do not read what interpreters run: stacks have native frames only
     ///
-    /// Otherwise stacks of CPython have the functions of the script, with file and line, each at its place between
+    /// Otherwise stacks of Python have the functions of the script, with file and line, each at its place between
     /// those of the interpreter.
     #[arg(help_heading = "What is recorded", long, env = "SYSPROF_MEMPROF_NO_INTERPRETERS", value_parser = FalseyValueParser::new())]
     no_interpreters: bool,

@@ -298,5 +298,5 @@ impl ScriptFrame {
 /// Where a frame's address is looked for.
 #[inline(always)]
 fn place_of(frame: u64) -> usize {
-    (frame / 8 ^ frame / (8 * PLACES as u64)) as usize % PLACES
+    ((frame / 8) ^ (frame / (8 * PLACES as u64))) as usize % PLACES
 }

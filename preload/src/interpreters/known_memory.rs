@@ -49,7 +49,7 @@ impl KnownMemory {
     /// The word at an address; `None` if it cannot be read, or is not aligned.
     #[inline(always)]
     pub(crate) fn word(&mut self, address: u64) -> Option<u64> {
-        if address % 8 != 0 || !self.is_readable(address) {
+        if !address.is_multiple_of(8) || !self.is_readable(address) {
             return None;
         }
         // SAFETY: aligned, so within one page, which the kernel has said is readable and which has not gone since.
@@ -58,11 +58,11 @@ impl KnownMemory {
 
     /// The 32-bit number at an address; `None` if it cannot be read, or is not aligned.
     pub(crate) fn number(&mut self, address: u64) -> Option<u32> {
-        if address % 4 != 0 {
+        if !address.is_multiple_of(4) {
             return None;
         }
         let word = self.word(address & !7)?;
-        Some(if address % 8 == 0 { word as u32 } else { (word >> 32) as u32 })
+        Some(if address.is_multiple_of(8) { word as u32 } else { (word >> 32) as u32 })
     }
 
     /// The byte at an address.
@@ -72,10 +72,16 @@ impl KnownMemory {
     }
 
     /// Number of `words`, from the first on, that still have the values that were read since memory was last forgotten.
-    // Cost: three loads and a compare for each.
+    // Cost: three loads for each, and a branch for eight.
     #[inline(always)]
     pub(crate) fn held(words: &[unwind::SavedWord]) -> usize {
-        words.iter().position(|word| Self::again(*word) != word.value).unwrap_or(words.len())
+        let change = |word: &unwind::SavedWord| Self::again(*word) ^ word.value;
+        let (chunks, _) = words.as_chunks::<8>();
+        let is_as_before =
+            |chunk: &&[_; 8]| chunk.iter().fold(0, |changes, word| changes | change(word)) == 0;
+        let held = 8_usize.wrapping_mul(chunks.iter().take_while(is_as_before).count());
+        let others = words.get(held..).unwrap_or(&[]);
+        held.wrapping_add(others.iter().position(|word| change(word) != 0).unwrap_or(others.len()))
     }
 
     /// The present value of a word that was read since memory was last forgotten.

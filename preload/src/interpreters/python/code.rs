@@ -1,6 +1,6 @@
 //! Code objects: what they are called, which file they are from, and which line an instruction of theirs is in.
 
-use super::layout::Layout;
+use super::layout::{Bytes, Layout};
 use super::lines;
 use super::text::{fingerprint, text};
 use crate::interpreters::chain::ScriptFrame;
@@ -11,6 +11,9 @@ use crate::modules::functions;
 /// Longest table of lines that is read, in bytes.
 const MOST: u64 = 1 << 22;
 
+/// Bytes of either end of such a table that tell it from others.
+const END: u64 = 64;
+
 /// A frame's code object.
 pub(crate) struct CodeObject<'a> {
     pub(crate) layout: &'a Layout,
@@ -20,7 +23,7 @@ pub(crate) struct CodeObject<'a> {
 
 impl CodeObject<'_> {
     /// A number that the code object of a frame shares with no other one that was at its address, as far as their
-    /// names, files or lines differ; `None` if it is no code object.
+    /// names, files or lines differ, of lines both ends of their table; `None` if it is no code object.
     pub(crate) fn identity(&self, frame: &ScriptFrame, memory: &mut KnownMemory) -> Option<u64> {
         let Self { layout, kind } = *self;
         let at = |offset: u16| frame.code.checked_add(offset.into());
@@ -39,7 +42,19 @@ impl CodeObject<'_> {
             let string = memory.word(at(offset)?)?;
             Some(mix(hash, fingerprint(string, &layout.text, memory).unwrap_or(0)))
         })?;
-        Some(mix(identity, memory.word(at(code.lines)?)?) | 1 << 63)
+        let lines = memory.word(at(code.lines)?)?;
+        Some(mix(mix(identity, lines), self.lines_of(lines, memory).unwrap_or(0)) | 1 << 63)
+    }
+
+    /// A number that tells a table of lines from others by its length and both its ends: the same function made of
+    /// other text may have got the place of the last one, and its table that of the last table.
+    fn lines_of(&self, table: u64, memory: &mut KnownMemory) -> Option<u64> {
+        let Bytes { length, content } = self.layout.bytes;
+        let length = memory.word(table.checked_add(length.into())?)?;
+        let start = table.checked_add(content.into())?;
+        let head = memory.fingerprint(start, length.min(END))?;
+        let tail = memory.fingerprint(start.checked_add(length.saturating_sub(END))?, length.min(END))?;
+        Some(mix(mix(length, head), tail))
     }
 
     /// What a frame's code object is called, and the line that the frame has reached. The function is 0 for code of
