@@ -4,6 +4,7 @@ use super::library_frames::{is_library_file, is_wrapper};
 use crate::base::cost::Cost;
 use crate::names::table::{Kind, Names, Step};
 use capture::{Frame, FrameId, NodeId, Pseudo, Tables};
+use std::cell::LazyCell;
 
 /// The functions of a stack, innermost first, inlined ones and end markers included, kinds of calls left out.
 pub fn functions_of<'a>(
@@ -44,7 +45,13 @@ pub fn called_of(tables: &Tables, names: &Names, stack: NodeId) -> Option<Step> 
 
 /// How many functions precede the first meaningful one; 0 if there is none.
 pub fn library_frames(tables: &Tables, names: &Names, stack: NodeId) -> usize {
-    let is_library = |(_, step): &(FrameId, Step)| is_library_frame(tables, names, step);
+    let has_script = LazyCell::new(|| {
+        functions_of(tables, names, stack).any(|(_, step)| names.label(step.label).is_script)
+    });
+    // What an interpreter does before it runs a script is its own.
+    let is_library = |(_, step): &(FrameId, Step)| {
+        is_library_frame(tables, names, step) && (!names.label(step.label).is_interpreter || *has_script)
+    };
     let count = |from: usize| {
         let functions = functions_of(tables, names, stack).skip(from);
         functions.take(MOST_LIBRARY_FRAMES.saturating_sub(from)).take_while(is_library).count()
@@ -56,8 +63,8 @@ pub fn library_frames(tables: &Tables, names: &Names, stack: NodeId) -> usize {
         library_frames += count(library_frames);
     }
     let beyond = functions_of(tables, names, stack).nth(library_frames);
-    let all_of_it = beyond.is_none_or(|(_, step)| {
-        is_library_frame(tables, names, &step) || matches!(names.label(step.label).kind, Kind::Marker(_))
+    let all_of_it = beyond.is_none_or(|(frame, step)| {
+        is_library(&(frame, step)) || matches!(names.label(step.label).kind, Kind::Marker(_))
     });
     if all_of_it { 0 } else { library_frames }
 }

@@ -13,7 +13,7 @@ pub(super) fn interpreters(tables: &Tables) -> Vec<bool> {
 }
 
 /// True for a function of a script: its file stands in for a module.
-fn is_of_script(tables: &Tables, frame: FrameId) -> bool {
+pub(super) fn is_of_script(tables: &Tables, frame: FrameId) -> bool {
     let Frame::Code { module: Some(module), .. } = tables.frames[frame.index()] else { return false };
     let file = tables.symbol(frame).and_then(|symbol| symbol.names.first()?.file);
     let path = tables.modules.get(module.index()).map(|module| module.path.as_str());

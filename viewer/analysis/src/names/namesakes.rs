@@ -151,6 +151,7 @@ mod tests {
                 kind,
                 is_library: false,
                 is_interpreter: false,
+                is_script: false,
             }
         });
         let module = |path: &str| Module { path: path.to_owned(), ..Module::default() };

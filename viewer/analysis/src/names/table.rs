@@ -16,7 +16,7 @@
 //! table.
 
 use super::file_name::{file_name, place};
-use super::interpreters::interpreters;
+use super::interpreters::{interpreters, is_of_script};
 use super::library_frames::is_library_function;
 use super::same_file::representatives;
 use super::short_path::ShortPaths;
@@ -57,6 +57,8 @@ pub struct Label {
     pub is_library: bool,
     /// True for functions of an interpreter whose scripts are on stacks themselves.
     pub is_interpreter: bool,
+    /// True for functions of a script.
+    pub is_script: bool,
 }
 
 impl Label {
@@ -215,8 +217,8 @@ impl Names {
     pub fn push_group(&mut self, name: String, file: Option<StringId>, line: Option<u32>) -> u32 {
         let label = LabelId(u32::try_from(self.labels.len()).expect("fewer groups than functions"));
         let (start, kind) = (None, Kind::Group);
-        let (is_library, is_interpreter) = (false, false);
-        self.labels.push(Label { name, suffix: 0, start, kind, is_library, is_interpreter });
+        let (is_library, is_interpreter, is_script) = (false, false, false);
+        self.labels.push(Label { name, suffix: 0, start, kind, is_library, is_interpreter, is_script });
         self.steps.push(Step { label, file, line, inlined: false });
         u32::try_from(self.steps.len() - 1).expect("fewer steps than 2^32")
     }
@@ -294,7 +296,14 @@ impl<'a> Builder<'a> {
                 let label = self.label(Key::Marker(pseudo), Kind::Marker(pseudo));
                 self.steps.push(Step { label, file: None, line: None, inlined: false });
             }
-            Frame::Code { module, .. } => self.code(module, self.tables.symbol(id)),
+            Frame::Code { module, .. } => {
+                self.code(module, self.tables.symbol(id));
+                if is_of_script(self.tables, id) {
+                    for step in &self.steps[start as usize..] {
+                        self.labels[step.label.index()].is_script = true;
+                    }
+                }
+            }
         }
         start..self.place()
     }
@@ -374,7 +383,8 @@ impl<'a> Builder<'a> {
             Kind::Function(_, Some(module)) | Kind::InModule(module) => self.interpreters[module.index()],
             _ => false,
         };
-        self.labels.push(Label { name, suffix: 0, start, kind, is_library: is_interpreter, is_interpreter });
+        let (is_library, is_script) = (is_interpreter, false);
+        self.labels.push(Label { name, suffix: 0, start, kind, is_library, is_interpreter, is_script });
         self.known.insert(key, id);
         id
     }
