@@ -94,22 +94,24 @@ loom::lazy_static! {
     static ref QUEUE: (Mutex<()>, Condvar) = (Mutex::new(()), Condvar::new());
 }
 
+/// A ring of so many words, what its producer wakes its consumer by, and the producer.
+fn called_for(words: usize) -> (&'static Shared, Wakeup<'static>, Producer<'static>) {
+    let ring: &'static Shared = Box::leak(Box::new(Shared::new(words)));
+    let [asleep, count]: &'static [AtomicU32; 2] =
+        Box::leak(Box::new([AtomicU32::new(0), AtomicU32::new(0)]));
+    let wake = |_: &AtomicU32| {
+        let _queue = QUEUE.0.lock().unwrap();
+        QUEUE.1.notify_all();
+    };
+    let wakeup = Wakeup { asleep, count, wake };
+    (ring, wakeup, Producer::new(&ring.words, &ring.head, &ring.tail).with_wakeup(wakeup))
+}
+
 /// Check that a collector which falls asleep while a ring passes its mark notices or is woken: it never sleeps on.
 #[test]
 fn no_wake_up_is_lost() {
     loom::model(|| {
-        let ring: &'static Shared = Box::leak(Box::new(Shared::new(4)));
-        let words: &'static [AtomicU32; 2] = Box::leak(Box::new([AtomicU32::new(0), AtomicU32::new(0)]));
-        let [asleep, wakeups] = words;
-        let wake = |_: &AtomicU32| {
-            let _queue = QUEUE.0.lock().unwrap();
-            QUEUE.1.notify_all();
-        };
-        let mut producer = Producer::new(&ring.words, &ring.head, &ring.tail).with_wakeup(Wakeup {
-            asleep,
-            count: wakeups,
-            wake,
-        });
+        let (ring, Wakeup { asleep, count: wakeups, .. }, mut producer) = called_for(4);
         let producer = thread::spawn(move || {
             for number in 0..2 {
                 producer.reserve(1, 0).unwrap().push(number);
@@ -136,18 +138,7 @@ fn no_wake_up_is_lost() {
 #[test]
 fn no_call_is_lost() {
     loom::model(|| {
-        let ring: &'static Shared = Box::leak(Box::new(Shared::new(8)));
-        let words: &'static [AtomicU32; 2] = Box::leak(Box::new([AtomicU32::new(0), AtomicU32::new(0)]));
-        let [asleep, wakeups] = words;
-        let wake = |_: &AtomicU32| {
-            let _queue = QUEUE.0.lock().unwrap();
-            QUEUE.1.notify_all();
-        };
-        let mut producer = Producer::new(&ring.words, &ring.head, &ring.tail).with_wakeup(Wakeup {
-            asleep,
-            count: wakeups,
-            wake,
-        });
+        let (ring, Wakeup { asleep, count: wakeups, .. }, mut producer) = called_for(8);
         let producer = thread::spawn(move || {
             producer.reserve(1, 0).unwrap().push(7);
             producer.call();
