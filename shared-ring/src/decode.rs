@@ -274,7 +274,7 @@ mod tests {
         assert_eq!(encode(failed, 5).0[..5], [30 << 20 | 5, u64::MAX, 3, 2, 4 << 32 | 12]);
         let moved = Record::Break { from: 2, address: 3, stack: 4, in_hook: true };
         assert_eq!(encode(moved, 5).0[..4], [14 << 20 | 5, 2, 3, 4 << 32 | 1]);
-        assert_eq!(crate::PROTOCOL_VERSION, 9, "a change of the wire needs a new version");
+        assert_eq!(crate::PROTOCOL_VERSION, 10, "a change of the wire needs a new version");
     }
 
     /// Check that addresses and sizes that the short forms can't hold use the long forms.
