@@ -23,8 +23,8 @@ pub struct Metadata {
     pub options: Vec<(String, String)>,
     /// Mean sampling distance in bytes, 0 when every allocation was recorded: see [`crate::Sampling`].
     pub sample_interval: u64,
-    /// Where it was recorded, and what the user says of it, as `name`, `value`. Names are OpenTelemetry's for attributes
-    /// of resources, such as `host.name`, where it has one.
+    /// Where it was recorded, and what the user says of it, as `name`, `value`. Names are OpenTelemetry's for
+    /// attributes of resources, such as `host.name`, where it has one.
     pub labels: Vec<(String, String)>,
 }
 

@@ -110,9 +110,9 @@ impl Waiter {
         self.can_wait_for_many && images < MOST
     }
 
-    /// Sleeps until there is something to do; if there are `others` besides these images, until these have to be
-    /// looked at. Each image comes with the count of calls when it was last read. `is_due` tells whether there is something already; it is called once all agents know that we are
-    /// about to sleep.
+    /// Sleeps until there is something to do; if there are `others` besides these images, until these have to be looked
+    /// at. Each image comes with the count of calls when it was last read. `is_due` tells whether there is something
+    /// already; it is called once all agents know that we are about to sleep.
     pub(crate) fn sleep<'i>(
         &mut self,
         images: impl Iterator<Item = (&'i Image, u32)> + Clone,
