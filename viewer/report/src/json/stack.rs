@@ -72,8 +72,11 @@ pub(super) fn frame_fields<'a>(
 ) -> FrameFields<'a> {
     let Who { function, function_start, owner, .. } = who(tables, names, step.label);
     let text = |id: Option<StringId>| id.map(|id| tables.string(id)).filter(|text| !text.is_empty());
+    let label = names.label(step.label);
     let (module, address) = match tables.frames.get(frame.index()) {
-        _ if names.label(step.label).kind == Kind::Group => (None, None),
+        _ if label.kind == Kind::Group => (None, None),
+        // Made up, to tell the lines of its functions apart.
+        Some(Frame::Code { module, .. }) if label.is_script => (*module, None),
         Some(Frame::Code { module, address, .. }) => (*module, Some(format!("{address:#x}"))),
         _ => (None, None),
     };
