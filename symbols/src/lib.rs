@@ -31,7 +31,7 @@
 //! | `symbolizer` | opens a module |
 //! | `resolver` | joins symbol tables and debug information of a binary and its debug files |
 //! | `table` | which symbol covers an address |
-//! | `lines` `split` `dwarf` `selection` `pruning` `survey` `inflated` | lines and inlined functions from debug information: also split, only the units needed, of these only what is needed, checked once, inflated once |
+//! | `lines` `split` `dwarf` `selection` `pruning` `survey` `debug_cache` | lines and inlined functions from debug information: also split, only the units needed, of these only what is needed, inflated and checked once |
 //! | `shift` | from addresses of one file of a pair to the other's |
 //! | `function_start` `main_function` `returned_text` | what instructions tell where symbols are missing |
 //! | `debug_files` `debuginfod` `xz` | what was stripped from a binary: on this machine, from servers, in the binary |
@@ -60,6 +60,7 @@ mod kernel;
 mod returned_text;
 mod vmlinux;
 
+mod debug_cache;
 mod debug_files;
 mod debuginfod;
 mod demangle;
@@ -81,7 +82,7 @@ mod arena;
 mod compression;
 #[expect(unsafe_code, reason = "maps files")]
 mod image;
-mod inflated;
+
 mod xz;
 
 #[doc(hidden)]

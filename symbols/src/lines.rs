@@ -1,11 +1,12 @@
 //! Lines and inlined functions from DWARF.
 
 use crate::arena::Arena;
+use crate::debug_cache::DebugCache;
 use crate::debug_files::Home;
 use crate::dwarf::{Slice, is_needed};
 use crate::elf::Elf;
 use crate::image::Image;
-use crate::inflated::Inflated;
+
 use crate::selection::{self, Selection};
 use crate::split::Split;
 use crate::survey::{self, Survey};
@@ -37,15 +38,25 @@ impl<'a> Lines<'a> {
     /// see [`survey`].
     pub(crate) fn load(
         elf: &Elf<'a>,
-        inflated: &Inflated<'_>,
+        cache: &DebugCache<'_>,
         home: &Home,
         alternate: Option<&Elf<'a>>,
         arena: &'a Arena,
     ) -> Option<Lines<'a>> {
-        let mut dwarf = sections(elf, inflated, arena);
-        let survey = survey::survey(&mut dwarf, elf.code_start())?;
+        let mut dwarf = sections(elf, cache, arena);
+        let survey = match cache.survey(elf) {
+            Some(known) => {
+                survey::keep_abbreviations(&mut dwarf);
+                known
+            }
+            None => {
+                let survey = survey::survey(&mut dwarf, elf.code_start());
+                cache.keep_survey(elf, survey.as_ref());
+                survey
+            }
+        }?;
         dwarf.sup = alternate.and_then(|alternate| {
-            let mut dwarf = sections(alternate, &Inflated::new(None, None), arena);
+            let mut dwarf = sections(alternate, &DebugCache::new(None, None), arena);
             survey::survey(&mut dwarf, alternate.code_start())?;
             Some(Arc::new(dwarf))
         });
@@ -57,11 +68,11 @@ impl<'a> Lines<'a> {
     pub(crate) fn select(
         addresses: &[u64],
         elf: &Elf<'a>,
-        inflated: &Inflated<'_>,
+        cache: &DebugCache<'_>,
         home: &Home,
         arena: &'a Arena,
     ) -> Option<Lines<'a>> {
-        let mut dwarf = sections(elf, inflated, arena);
+        let mut dwarf = sections(elf, cache, arena);
         let Selection { info, abbreviations } = selection::of(&dwarf, addresses)?;
         let kept = |bytes| EndianSlice::new(arena.keep(Image::Owned(bytes)), elf.endian());
         dwarf.debug_info = DebugInfo::from(kept(info));
@@ -126,9 +137,9 @@ impl<'a> Lines<'a> {
 }
 
 /// Opens the sections that lines and functions need.
-fn sections<'a>(elf: &Elf<'a>, inflated: &Inflated<'_>, arena: &'a Arena) -> gimli::Dwarf<Slice<'a>> {
+fn sections<'a>(elf: &Elf<'a>, cache: &DebugCache<'_>, arena: &'a Arena) -> gimli::Dwarf<Slice<'a>> {
     let section = |id: SectionId| {
-        let bytes = if is_needed(id) { inflated.contents(elf, id.name(), arena) } else { None };
+        let bytes = if is_needed(id) { cache.contents(elf, id.name(), arena) } else { None };
         Ok::<_, Infallible>(EndianSlice::new(bytes.unwrap_or(&[]), elf.endian()))
     };
     let Ok(dwarf) = gimli::Dwarf::load(section);

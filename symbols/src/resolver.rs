@@ -3,13 +3,13 @@
 use crate::answers::Origin;
 use crate::arena::Arena;
 use crate::cache::Cache;
+use crate::debug_cache::DebugCache;
 use crate::debug_files::DebugFiles;
 use crate::debug_files::{DebugFile, Home, Search};
 use crate::demangle::demangle;
 use crate::elf::Elf;
 use crate::function_start::{function_start, is_one_function};
 use crate::identity::FileIdentity;
-use crate::inflated::Inflated;
 use crate::lines::{LineFrame, Lines};
 use crate::lookup::{Lookup, SourceFrame};
 use crate::main_function::main_function;
@@ -165,19 +165,22 @@ impl<'a> Resolver<'a> {
         let (index, home, shift) = self.files.informed.as_ref()?;
         let Files { arena, alternate, .. } = &self.files;
         let (elf, identity) = self.files.all().zip(self.files.identities()).nth(*index)?;
-        let inflated = Inflated::new(self.cache.as_ref(), identity);
+        let cache = DebugCache::new(self.cache.as_ref(), identity);
         let is_expected = alternate.is_none() && self.expected.binary_search(&address).is_ok();
         let selected = is_expected.then(|| {
             self.selected.get_or_init(|| {
+                if cache.survey(elf).flatten().is_some_and(|survey| survey.refers_far) {
+                    return None;
+                }
                 let mut moved: Vec<u64> =
                     self.expected.iter().filter_map(|&address| shift.apply(address)).collect();
                 moved.sort_unstable();
-                Lines::select(&moved, elf, &inflated, home, arena)
+                Lines::select(&moved, elf, &cache, home, arena)
             })
         });
         let lines = selected.and_then(Option::as_ref).or_else(|| {
             let alternate = alternate.as_ref().map(|file| &file.elf);
-            let all = || Lines::load(elf, &inflated, home, alternate, arena);
+            let all = || Lines::load(elf, &cache, home, alternate, arena);
             self.lines.get_or_init(all).as_ref()
         })?;
         Some((lines, shift.apply(address)?))

@@ -22,6 +22,7 @@
 
 use crate::dwarf::Slice;
 use gimli::{AbbreviationsCacheStrategy, Reader, Section, UnitRef, UnitType};
+use serde::{Deserialize, Serialize};
 
 /// Deepest nesting of entries: namespaces, functions, blocks and inlined functions together. Compilers limit
 /// nested blocks to 256, and the deepest chain of inlined functions seen in large programs is below 100.
@@ -37,9 +38,12 @@ const RANGE_BYTES: usize = 8;
 const ALWAYS_ALLOWED: u64 = 16 << 20;
 
 /// Result of the survey.
+#[derive(Serialize, Deserialize)]
 pub(crate) struct Survey {
     /// Where the longest dropped function ends; 0 if none reaches into the code.
     pub(crate) discarded_end: u64,
+    /// Units refer to each other, so that none can be selected.
+    pub(crate) refers_far: bool,
 }
 
 /// Surveys everything; `code_start` is the address at which code begins. None if looking up addresses would exceed
@@ -55,13 +59,14 @@ pub(crate) fn selected(dwarf: &mut gimli::Dwarf<Slice<'_>>, code_start: u64) -> 
 
 fn look_at(dwarf: &mut gimli::Dwarf<Slice<'_>>, code_start: u64, is_selected: bool) -> Option<Survey> {
     take_abbreviations(dwarf)?;
-    dwarf.populate_abbreviations_cache(AbbreviationsCacheStrategy::Duplicates);
+    keep_abbreviations(dwarf);
     let ranges = dwarf.ranges.debug_ranges().reader().len() + dwarf.ranges.debug_rnglists().reader().len();
     let mut surveyor = Surveyor {
         line_programs: Allowance::for_section(dwarf.debug_line.reader().len()),
         ranges: Allowance::for_section(ranges),
         code_start,
         discarded_end: 0,
+        refers_far: false,
         is_split: false,
         is_selected,
     };
@@ -76,20 +81,24 @@ fn look_at(dwarf: &mut gimli::Dwarf<Slice<'_>>, code_start: u64, is_selected: bo
         }
     }
     let reaches_code = surveyor.discarded_end > code_start;
-    Some(Survey { discarded_end: if reaches_code { surveyor.discarded_end } else { 0 } })
+    Some(Survey {
+        discarded_end: if reaches_code { surveyor.discarded_end } else { 0 },
+        refers_far: surveyor.refers_far,
+    })
 }
 
 /// Surveys one split unit. The addresses of its functions are in the file with its skeleton, so any of them may have
 /// been dropped.
 pub(crate) fn split(dwarf: &mut gimli::Dwarf<Slice<'_>>) -> Option<Survey> {
     take_abbreviations(dwarf)?;
-    dwarf.populate_abbreviations_cache(AbbreviationsCacheStrategy::Duplicates);
+    keep_abbreviations(dwarf);
     let ranges = dwarf.ranges.debug_ranges().reader().len() + dwarf.ranges.debug_rnglists().reader().len();
     let mut surveyor = Surveyor {
         line_programs: Allowance::for_section(dwarf.debug_line.reader().len()),
         ranges: Allowance::for_section(ranges),
         code_start: 0,
         discarded_end: 0,
+        refers_far: false,
         is_split: true,
         is_selected: false,
     };
@@ -97,7 +106,12 @@ pub(crate) fn split(dwarf: &mut gimli::Dwarf<Slice<'_>>) -> Option<Survey> {
     if let Ok(unit) = dwarf.unit(header) {
         surveyor.take_unit(unit.unit_ref(dwarf))?;
     }
-    Some(Survey { discarded_end: surveyor.discarded_end })
+    Some(Survey { discarded_end: surveyor.discarded_end, refers_far: surveyor.refers_far })
+}
+
+/// Fills the cache of abbreviations, of what passed the survey: units that share a table read it once.
+pub(crate) fn keep_abbreviations(dwarf: &mut gimli::Dwarf<Slice<'_>>) {
+    dwarf.populate_abbreviations_cache(AbbreviationsCacheStrategy::Duplicates);
 }
 
 /// What may still be read, in units of whatever is counted. Nothing is left once it is overdrawn.
@@ -169,6 +183,7 @@ struct Surveyor {
     ranges: Allowance,
     code_start: u64,
     discarded_end: u64,
+    refers_far: bool,
     is_split: bool,
     /// Only selected units are there, so references to others are refused.
     is_selected: bool,
@@ -191,7 +206,8 @@ impl Surveyor {
             };
             let is_far =
                 |attribute: &gimli::AttributeSpecification| attribute.form() == gimli::DW_FORM_ref_addr;
-            if self.is_selected && entry.attributes().iter().any(is_far) {
+            self.refers_far |= entry.attributes().iter().any(is_far);
+            if self.is_selected && self.refers_far {
                 return None;
             }
             let has = |name| entry.attributes().iter().any(|attribute| attribute.name() == name);

@@ -1,0 +1,161 @@
+//! What is worked out once of a file's debug information, and kept.
+//!
+//! **Inflated sections.** Distributions compress debug information: libc's takes 3 MB in the file, and 9 inflated.
+//! Inflating it took half the time that a short recording needed for names. Sections of browsers are too large to be
+//! kept, and programs of that size do not run for a tenth of a second.
+//!
+//! **The survey of the whole.** Units that link-time optimization made refer to each other, so that none of them can be
+//! selected, and examining all of them takes longer than a short program runs.
+//!
+//! Both are in the user's cache for as long as the file that they came from is unchanged; sections are mapped from there.
+//!
+//! ```text
+//! CRC-32 of the rest, 4 bytes | length of the head, 4 | head: version, file, what it is | contents
+//! ```
+
+use crate::arena::Arena;
+use crate::cache::Cache;
+use crate::compression::inflate;
+use crate::elf::Elf;
+use crate::identity::FileIdentity;
+use crate::image::Image;
+use crate::survey::Survey;
+use bincode::config;
+use object::CompressionFormat;
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+
+/// Changes whenever the same thing is stored differently.
+const VERSION: u32 = 2;
+/// Inflated lengths of the sections that are kept: shorter ones inflate fast enough.
+const KEPT: std::ops::RangeInclusive<u64> = 1 << 17..=1 << 24;
+
+/// What is kept of one file.
+pub(crate) struct DebugCache<'c> {
+    /// The cache, and the file. None when nothing is kept.
+    place: Option<(&'c Cache, FileIdentity)>,
+}
+
+/// Where something is kept.
+struct Entry<'c> {
+    cache: &'c Cache,
+    key: String,
+    head: Vec<u8>,
+}
+
+impl<'c> DebugCache<'c> {
+    /// For this file; something is kept if there is a cache and the file can be identified.
+    pub(crate) fn new(cache: Option<&'c Cache>, file: Option<FileIdentity>) -> DebugCache<'c> {
+        DebugCache { place: cache.zip(file) }
+    }
+
+    /// Contents of a section, as [`Elf::contents`] has them.
+    pub(crate) fn contents<'a>(&self, elf: &Elf<'a>, name: &str, arena: &'a Arena) -> Option<&'a [u8]> {
+        let raw = elf.raw(name)?;
+        let is_kept = raw.format != CompressionFormat::None && KEPT.contains(&raw.uncompressed_size);
+        let Some(entry) = self.entry(elf, name).filter(|_| is_kept) else { return elf.contents(name, arena) };
+        if let Some((image, start)) = entry.read() {
+            return arena.keep(image).get(start..);
+        }
+        let contents = inflate(&raw)?;
+        entry.write(&contents);
+        Some(arena.keep(Image::Owned(contents)))
+    }
+
+    /// The result of a survey of the whole file, if there was one: none inside if it may not be used.
+    pub(crate) fn survey(&self, elf: &Elf<'_>) -> Option<Option<Survey>> {
+        let (image, start) = self.entry(elf, SURVEY)?.read()?;
+        let (survey, _) =
+            bincode::serde::decode_from_slice(image.bytes().get(start..)?, config::standard()).ok()?;
+        Some(survey)
+    }
+
+    /// Keeps the result of a survey.
+    pub(crate) fn keep_survey(&self, elf: &Elf<'_>, survey: Option<&Survey>) {
+        if let Some(entry) = self.entry(elf, SURVEY)
+            && let Ok(contents) = bincode::serde::encode_to_vec(survey, config::standard())
+        {
+            entry.write(&contents);
+        }
+    }
+
+    fn entry(&self, elf: &Elf<'_>, what: &str) -> Option<Entry<'c>> {
+        let (cache, file) = self.place?;
+        let head =
+            bincode::serde::encode_to_vec((VERSION, file, elf.build_id(), what), config::standard()).ok()?;
+        let hash = BuildHasherDefault::<DefaultHasher>::default().hash_one(&head);
+        Some(Entry { cache, key: format!("{hash:016x}"), head })
+    }
+}
+
+/// No section has this name.
+const SURVEY: &str = "survey";
+
+impl Entry<'_> {
+    /// What is kept, and where in it the contents begin.
+    fn read(&self) -> Option<(Image, usize)> {
+        let image = self.cache.map(&self.key)?;
+        let start = start_of_contents(image.bytes(), &self.head)?;
+        Some((image, start))
+    }
+
+    fn write(&self, contents: &[u8]) {
+        let length = (self.head.len() as u32).to_le_bytes();
+        let rest = [&length, &self.head[..], contents].concat();
+        self.cache.write(&self.key, &[&crc32fast::hash(&rest).to_le_bytes()[..], &rest].concat());
+    }
+}
+
+/// Where the contents begin, if the file is intact and has this head.
+fn start_of_contents(bytes: &[u8], head: &[u8]) -> Option<usize> {
+    let (checksum, rest) = bytes.split_first_chunk()?;
+    let (length, after) = rest.split_first_chunk()?;
+    // The head is compared first, since it is short.
+    let is_this = u32::from_le_bytes(*length) as usize == head.len() && after.starts_with(head);
+    let is_whole = is_this && crc32fast::hash(rest) == u32::from_le_bytes(*checksum);
+    is_whole.then(|| checksum.len() + length.len() + head.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    /// Check that surveys are kept, also those that refused a file, each for the very file that it is of.
+    #[test]
+    fn surveys_are_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let stored = Cache::in_folder(folder.path());
+        let (image, identity) = Image::open(Path::new("/proc/self/exe")).unwrap();
+        let elf = Elf::parse(image.bytes()).unwrap();
+        let cache = DebugCache::new(Some(&stored), Some(identity));
+        let other = FileIdentity { changed_ns: identity.changed_ns + 1, ..identity };
+        let other = DebugCache::new(Some(&stored), Some(other));
+        let end = |cache: &DebugCache<'_>| {
+            cache.survey(&elf).map(|survey| survey.map(|survey| (survey.discarded_end, survey.refers_far)))
+        };
+        assert_eq!(end(&cache), None);
+        cache.keep_survey(&elf, Some(&Survey { discarded_end: 7, refers_far: true }));
+        assert_eq!((end(&cache), end(&other)), (Some(Some((7, true))), None));
+        other.keep_survey(&elf, None);
+        assert_eq!((end(&cache), end(&other)), (Some(Some((7, true))), Some(None)));
+        DebugCache::new(None, Some(identity)).keep_survey(&elf, None);
+        assert_eq!(end(&cache), Some(Some((7, true))));
+    }
+
+    /// Check that contents begin behind the head of an intact file, and that damaged files and files of others have
+    /// none.
+    #[test]
+    fn files_are_whole_or_none() {
+        let rest = [&4_u32.to_le_bytes()[..], b"headcontents"].concat();
+        let file = [&crc32fast::hash(&rest).to_le_bytes()[..], &rest].concat();
+        assert_eq!(start_of_contents(&file, b"head").map(|start| &file[start..]), Some(&b"contents"[..]));
+        assert_eq!(start_of_contents(&file, b"hea"), None);
+        assert_eq!(start_of_contents(&file, b"heap"), None);
+        for at in 0..file.len() {
+            let mut damaged = file.clone();
+            damaged[at] ^= 1;
+            assert_eq!(start_of_contents(&damaged, b"head"), None, "byte {at}");
+            assert_eq!(start_of_contents(&file[..at], b"head"), None, "cut at {at}");
+        }
+    }
+}
