@@ -467,7 +467,7 @@ impl<'a> FirefoxProfiler<'a> {
             }
             (!is_late).then_some(loaded)
         };
-        let loaded = (0..20).find_map(|_| load()).expect("it begins once in twenty times");
+        let loaded = (0..100).find_map(|_| load()).expect("it begins once in a hundred times");
         assert_eq!(loaded.code, 0, "{}", loaded.stderr);
         Some(profiler)
     }

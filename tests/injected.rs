@@ -206,7 +206,7 @@ fn killed_attach_disturbs_nobody() {
         std::thread::sleep(Duration::from_millis(kill * 2));
         collector.signal(Signal::KILL);
         collector.wait();
-        let collector = program.attach(&["--no-symbolize", "--force"]);
+        let collector = program.attach(&["--no-symbolize", "--force", "--patience", "60s"]);
         program.page.wait_for_calls(1, program.page.calls(0).mallocs_done + 100);
         collector.signal(Signal::INT);
         assert_eq!(collector.wait().code, 0);
@@ -219,7 +219,7 @@ fn killed_attach_disturbs_nobody() {
 fn killed_scan_disturbs_nobody() {
     let program = Program::start(&c("waits_in_every_way").flags(["-O1", "-pthread"]), &[]);
     for _ in 0..10 {
-        let collector = program.attach(&["--no-symbolize", "--force"]);
+        let collector = program.attach(&["--no-symbolize", "--force", "--patience", "60s"]);
         let scan = start(&program.world, program.world.tool(["scan", &program.pid()]));
         wait_for("the scan", || program.is_traced());
         collector.signal(Signal::KILL);
@@ -236,7 +236,7 @@ fn killed_scan_disturbs_nobody() {
 fn waits_are_not_cut_short() {
     let program = Program::start(&c("waits_in_every_way").flags(["-O1"]), &[]);
     for _ in 0..5 {
-        let collector = program.attach(&["--no-symbolize", "--force"]);
+        let collector = program.attach(&["--no-symbolize", "--force", "--patience", "60s"]);
         program.page.wait_for_calls(1, program.page.calls(0).mallocs_done + 1000);
         collector.signal(Signal::INT);
         assert_eq!(collector.wait().code, 0);
@@ -251,7 +251,7 @@ fn faults_that_are_sent_come() {
     let fixture = c("is_sent_faults").flags(["-O1", "-pthread"]);
     let program = Program::start(&fixture, &[]);
     for _ in 0..5 {
-        let collector = program.attach(&["--no-symbolize", "--force"]);
+        let collector = program.attach(&["--no-symbolize", "--force", "--patience", "60s"]);
         let before = program.page.calls(1).mallocs_done;
         wait_for("signals", || program.page.calls(1).mallocs_done > before + 100);
         collector.signal(Signal::INT);

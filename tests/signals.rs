@@ -13,7 +13,9 @@ fn count(capture: &Capture, size: u64) -> u64 {
 fn handlers_that_allocate_are_recorded_or_counted() {
     let allocator = library("signal_safe_allocator").build();
     let program = c("signal_storm").flags(["-O1"]).with(&allocator).build();
-    let (ran, capture) = record(program).args(["1000"]).run();
+    // However busy the machine is, nothing is lost for want of room.
+    let waits = ["--on-full", "block", "--max-wait", "100s"];
+    let (ran, capture) = record(program).options(waits).args(["1000"]).run();
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let said: Vec<u64> = ran.text().split_whitespace().map(|word| word.parse().unwrap_or(0)).collect();
     let [in_main, in_handler] = said[..] else { panic!("{}", ran.text()) };

@@ -45,7 +45,7 @@ impl Chunk {
 
     /// True when it holds events.
     pub fn holds_events(&self) -> bool {
-        self.kind().is_some_and(ChunkKind::holds_events)
+        self.kind() == Some(ChunkKind::Events)
     }
 
     /// Bounds of the stored times of an event chunk, nanoseconds since the recording began.
@@ -247,7 +247,7 @@ mod tests {
 
     /// What a reader unpacks from what was packed.
     fn unpacked(packer: &mut Packer, parts: &[&[u8]]) -> Vec<u8> {
-        let label = Label { kind: ChunkKind::ManyEvents, records: 1, first: 0, last: 0 };
+        let label = Label { kind: ChunkKind::Events, records: 1, first: 0, last: 0 };
         let (header, bytes) = packer.pack(label, parts).unwrap();
         let mut found = Vec::new();
         Unpacker::new().unwrap().unpack(&header, &bytes[ChunkHeader::LENGTH..], &mut found).unwrap();
@@ -302,7 +302,7 @@ mod tests {
         let mut packer = Packer::new().unwrap();
         for (records, raw) in [(1, 16 << 20), (1 << 20, 40), (1 << 20, 4 << 20), (5000, 0), (4096, 64 << 10)]
         {
-            let label = Label { kind: ChunkKind::ManyEvents, records, first: 0, last: 0 };
+            let label = Label { kind: ChunkKind::Events, records, first: 0, last: 0 };
             let payload = vec![0; raw];
             let (header, bytes) = packer.pack(label, &[&payload]).unwrap();
             let least = least_stored(records as usize, raw);
@@ -327,7 +327,7 @@ mod tests {
         let few: Vec<u8> = noise.by_ref().take(20_000).map(|byte| byte & 15).collect();
         let noise: Vec<u8> = noise.take(20_000).collect();
         let mut packer = Packer::new().unwrap();
-        let label = Label { kind: ChunkKind::ManyEvents, records: 1, first: 0, last: 0 };
+        let label = Label { kind: ChunkKind::Events, records: 1, first: 0, last: 0 };
         let mut length = |parts: &[&[u8]]| packer.pack(label, parts).unwrap().1.len();
         let (apart, together) = (length(&[&few, &noise]), length(&[&[few.as_slice(), &noise].concat()]));
         assert!(apart < 31_000 && apart + 2000 < together, "{apart} and {together} bytes");

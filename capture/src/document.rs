@@ -91,14 +91,7 @@ fn layouts_are_in_the_document() {
             section.contains("```fields") || section.contains("| column |") || section.contains("| column 0");
         let is_told = matches!(
             kind,
-            ChunkKind::Strings
-                | ChunkKind::Index
-                | ChunkKind::Nodes
-                | ChunkKind::LinedEvents
-                | ChunkKind::PlanarEvents
-                | ChunkKind::ManyEvents
-                | ChunkKind::State
-                | ChunkKind::Results
+            ChunkKind::Strings | ChunkKind::Index | ChunkKind::Nodes | ChunkKind::State | ChunkKind::Results
         );
         assert_ne!(has_layout, is_told, "{kind:?}");
     }

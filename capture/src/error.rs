@@ -23,13 +23,14 @@ pub enum Error {
         /// What its first bytes look like.
         found: Sniff,
     },
-    /// The file's major version is above ours.
+    /// The file has another major version.
     #[error(
-        "this capture has format {major}.{minor}, written by version {written_by}; this program reads formats up \
-         to {}.x. Open it with version {written_by} or later.",
-        VERSION.major
+        "this capture has format {major}.{minor}, written by version {written_by}; this program reads format {}.x. \
+         Open it with version {written_by}{}.",
+        VERSION.major,
+        if *major > VERSION.major { " or later" } else { "" }
     )]
-    NewerFormat {
+    OtherFormat {
         /// Major version of the file.
         major: u16,
         /// Minor version of the file.
@@ -132,7 +133,7 @@ mod tests {
     /// Check that a newer file's message names the version that can read it, and ours.
     #[test]
     fn newer_format_names_the_version_needed() {
-        let text = Error::NewerFormat { major: 7, minor: 2, written_by: "3.1.0".into() }.to_string();
+        let text = Error::OtherFormat { major: 7, minor: 2, written_by: "3.1.0".into() }.to_string();
         for part in ["7.2", "version 3.1.0 or later", &format!("{}.x", VERSION.major)] {
             assert!(text.contains(part), "{text:?} lacks {part:?}");
         }

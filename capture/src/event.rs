@@ -96,8 +96,8 @@ pub enum Action {
     },
     /// The program break moved (`brk`, `sbrk`).
     Break {
-        /// Where it was; unknown in captures of earlier versions.
-        from: Option<u64>,
+        /// Where it was.
+        from: u64,
         /// Where it is now.
         address: u64,
         /// The calling stack.

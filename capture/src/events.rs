@@ -15,7 +15,7 @@ mod rare;
 mod tests;
 
 pub(crate) use bounds::Bounds;
-pub(crate) use decode::{Coding, Decoder};
+pub(crate) use decode::Decoder;
 pub(crate) use encode::Encoder;
 #[cfg(test)]
 pub(crate) use kind::Kind;
@@ -28,9 +28,9 @@ enum Column {
     Kind,
     /// Runs of events of one thread.
     Thread,
-    /// Times: lines, or in chunks of format 1.0 runs of events at one time.
+    /// Times: lines.
     Time,
-    /// For each new block, whether the address model foresaw its address.
+    /// For each new block, whether the address model foresaw its address, by size class.
     Placement,
     /// Addresses of blocks that were not foreseen.
     Address,
@@ -38,9 +38,9 @@ enum Column {
     Freed,
     /// Addresses of freed blocks that were not allocated in this chunk.
     FreedAddress,
-    /// Sizes of new blocks.
+    /// Sizes of new blocks, by stack.
     Size,
-    /// Stacks of new blocks.
+    /// Stacks of new blocks, each once.
     Stack,
     /// Alignments, where the caller asked for one.
     Alignment,
@@ -50,7 +50,7 @@ enum Column {
     Serial,
     /// Length-prefixed records of the rare kinds.
     Rare,
-    /// For each new block, which of the chunk's stacks it has. Then these are in [`Column::Stack`], each once.
+    /// For each new block, which of the chunk's stacks in [`Column::Stack`] it has.
     StackNumber,
     /// How long the groups of [`Column::Size`] are.
     SizeGroups,

@@ -33,9 +33,6 @@ pub(crate) const MAX_RECORDS: usize = 1 << 20;
 /// repetitions; but a reader holds all its blocks, and decodes all of it for a single event.
 pub(crate) const MAX_EVENTS: usize = MAX_RECORDS;
 
-/// Most events of one chunk of the kinds before [`ChunkKind::ManyEvents`].
-pub(crate) const MAX_EVENTS_BEFORE: usize = 1 << 18;
-
 /// Records and uncompressed bytes that a chunk may have: so many, and so many more for each byte that it takes in the
 /// file. What a reader does and holds is thereby bounded by the file's length, however well its content compresses.
 pub(crate) const RECORDS_BY_LENGTH: (usize, usize) = (4096, 128);

@@ -56,10 +56,6 @@ impl Loader {
             Some(ChunkKind::Tasks) => self.add_tasks(header, payload)?,
             Some(
                 ChunkKind::Events
-                | ChunkKind::LinedEvents
-                | ChunkKind::PlanarEvents
-                | ChunkKind::ManyEvents
-                | ChunkKind::GroupedEvents
                 | ChunkKind::Index
                 | ChunkKind::Samples
                 | ChunkKind::Counters

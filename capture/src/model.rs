@@ -348,11 +348,11 @@ pub struct Summary {
     pub unrecorded: Vec<String>,
     /// Remarks for the user, one sentence each.
     pub remarks: Vec<String>,
-    /// The collector's work; zeros in files of format 1.0.
+    /// The collector's work.
     pub effort: Effort,
-    /// How the processors were sampled; empty in files before format 1.2.
+    /// How the processors were sampled.
     pub cpu: CpuSummary,
-    /// How page faults were recorded; empty in files before format 1.3.
+    /// How page faults were recorded.
     pub faults: FaultSummary,
 }
 

@@ -12,8 +12,8 @@ pub const SNIFF_LENGTH: usize = 256;
 pub enum Sniff {
     /// A capture that this version reads.
     Capture(Version),
-    /// A capture of a later major version.
-    NewerCapture(Version),
+    /// A capture of another major version.
+    OtherCapture(Version),
     /// A capture in the other byte order.
     ByteSwapped,
     /// A capture of Sysprof (`.syscap`).
@@ -60,8 +60,8 @@ fn sniff_capture(after_magic: &[u8]) -> Sniff {
         Sniff::ByteSwapped
     } else if *order != BYTE_ORDER.to_le_bytes() || major == 0 {
         Sniff::Unknown
-    } else if major > VERSION.major {
-        Sniff::NewerCapture(version)
+    } else if major != VERSION.major {
+        Sniff::OtherCapture(version)
     } else {
         Sniff::Capture(version)
     }
@@ -80,7 +80,7 @@ impl fmt::Display for Sniff {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = match self {
             Sniff::Capture(version) => return write!(out, "a capture of format {version}"),
-            Sniff::NewerCapture(version) => return write!(out, "a capture of the newer format {version}"),
+            Sniff::OtherCapture(version) => return write!(out, "a capture of another format, {version}"),
             Sniff::ByteSwapped => "a capture with swapped bytes",
             Sniff::Syscap => "a Sysprof capture",
             Sniff::Heaptrack => "a heaptrack file",
@@ -112,9 +112,10 @@ mod tests {
     #[test]
     fn kinds_are_told_apart() {
         let cases: Vec<(Vec<u8>, Sniff)> = vec![
-            (capture_start(BYTE_ORDER, 1, 0), Sniff::Capture(Version { major: 1, minor: 0 })),
-            (capture_start(BYTE_ORDER, 1, 10), Sniff::Capture(Version { major: 1, minor: 10 })),
-            (capture_start(BYTE_ORDER, 2, 3), Sniff::NewerCapture(Version { major: 2, minor: 3 })),
+            (capture_start(BYTE_ORDER, 2, 0), Sniff::Capture(Version { major: 2, minor: 0 })),
+            (capture_start(BYTE_ORDER, 2, 10), Sniff::Capture(Version { major: 2, minor: 10 })),
+            (capture_start(BYTE_ORDER, 1, 15), Sniff::OtherCapture(Version { major: 1, minor: 15 })),
+            (capture_start(BYTE_ORDER, 3, 3), Sniff::OtherCapture(Version { major: 3, minor: 3 })),
             (capture_start(BYTE_ORDER.swap_bytes(), 256, 0), Sniff::ByteSwapped),
             (capture_start(BYTE_ORDER, 0, 1), Sniff::Unknown),
             (capture_start(7, 1, 0), Sniff::Unknown),

@@ -9,7 +9,7 @@ pub const MAGIC: [u8; 8] = *b"\x89MEMPROF";
 pub(crate) const BYTE_ORDER: u32 = 0x0102_0304;
 
 /// The version that this crate writes.
-pub const VERSION: Version = Version { major: 1, minor: 15 };
+pub const VERSION: Version = Version { major: 2, minor: 0 };
 
 /// A version of the format. A reader opens every minor version of the majors it knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

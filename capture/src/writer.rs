@@ -181,7 +181,7 @@ impl<W: Sink, O: Observer> Writer<W, O> {
         if !self.encoder.is_empty() {
             let Writer { encoder, output, .. } = self;
             let chunk = encoder.finish(|done, parts| {
-                let kind = ChunkKind::GroupedEvents;
+                let kind = ChunkKind::Events;
                 let label =
                     Label { kind, records: done.events, first: done.first_time, last: done.last_time };
                 output.chunk(label, parts)

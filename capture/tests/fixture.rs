@@ -181,7 +181,7 @@ pub(crate) fn tables() -> Tables {
     }
 }
 
-/// Names of functions and files, names that the program gave (since format 1.2), and a linkage name (since 1.4).
+/// Names of functions and files, names that the program gave, and a linkage name.
 const STRINGS: [&str; 6] =
     ["parse<ä>", "src/parse.rs", "main", "the code was generated", "arena", "_ZN5parseEv"];
 
@@ -195,127 +195,9 @@ fn marks() -> Vec<Mark> {
     ]
 }
 
-/// What a file of format 1.0 or 1.1 with these events reads as: no marks and no samples.
-pub(crate) fn contents_before_1_2(events: Vec<Event>) -> Contents {
-    let mut tables = contents_before_1_4().tables;
-    tables.strings.pop();
-    tables.marks.clear();
-    tables.tasks.clear();
-    if let Some(summary) = &mut tables.summary {
-        summary.cpu = CpuSummary::default();
-        summary.faults = FaultSummary::default();
-    }
-    Contents { tables, events, ..Contents::default() }
-}
-
-/// What a file of format 1.2 reads as: no page faults, and no sums in place of blocks.
-pub(crate) fn contents_before_1_3() -> Contents {
-    let mut contents = Contents { faults: Vec::new(), events: events_of_1_2(), ..contents_before_1_4() };
-    if let Some(summary) = &mut contents.tables.summary {
-        summary.faults = FaultSummary::default();
-    }
-    contents
-}
-
-/// What a file of format 1.3 reads as: functions have no linkage names.
-pub(crate) fn contents_before_1_4() -> Contents {
-    let mut contents = contents_before_1_6();
-    contents.copies.clear();
-    contents.tables.strings.pop();
-    contents.tables.symbols.iter_mut().flatten().for_each(|symbol| symbol.linkage = None);
-    contents
-}
-
-/// What a file of format 1.4 or 1.5 reads as: no scans.
-pub(crate) fn contents_before_1_6() -> Contents {
-    let mut contents = contents_before_1_8();
-    contents.tables.scans.clear();
-    contents.pointers.clear();
-    contents
-}
-
-/// What a file of format 1.6 or 1.7 reads as: scans have no objects, and nameless functions no start.
-pub(crate) fn contents_before_1_8() -> Contents {
-    let mut contents = Contents { objects: Vec::new(), ..contents_before_1_9() };
-    contents.tables.symbols.iter_mut().flatten().for_each(|symbol| symbol.start = None);
-    contents
-}
-
-/// What a file of format 1.12 to 1.14 reads as: nothing has labels.
-pub(crate) fn contents_before_1_15() -> Contents {
-    let mut contents = contents();
-    contents.tables.metadata.labels.clear();
-    contents.tables.processes.iter_mut().for_each(|process| process.labels.clear());
-    contents
-}
-
-/// What a file of format 1.10 or 1.11 reads as: where the break was before it moved, and which product overflowed,
-/// is not recorded.
-pub(crate) fn contents_before_1_12() -> Contents {
-    Contents { events: events_of_1_10(), ..contents_before_1_15() }
-}
-
-/// What a file of format 1.9 reads as: failed calls are not recorded.
-pub(crate) fn contents_before_1_10() -> Contents {
-    Contents { events: events_of_1_9(), ..contents_before_1_15() }
-}
-
-/// What a file of format 1.8 reads as: no stack was copied on a machine with a link register.
-pub(crate) fn contents_before_1_9() -> Contents {
-    let mut contents = contents_before_1_10();
-    contents.copies.pop();
-    contents
-}
-
 /// One event of each kind, and runs of the common ones. No three lie on a line, so their times come back to the
 /// nanosecond.
 pub(crate) fn events() -> Vec<Event> {
-    let mut events = events_of_1_10();
-    for event in &mut events {
-        match &mut event.action {
-            Action::Break { from, in_hook, .. } => (*from, *in_hook) = (Some(0x5555_0000_0000), true),
-            Action::AllocFailed { size: u64::MAX, factors, .. } => *factors = Some((1 << 40, 1 << 32)),
-            _ => {}
-        }
-    }
-    events
-}
-
-/// All events in the golden files of formats 1.10 and 1.11.
-pub(crate) fn events_of_1_10() -> Vec<Event> {
-    let mut events = events_of_1_9();
-    let stack = NodeId(3);
-    let more = [
-        Action::AllocFailed { size: 1 << 40, factors: None, alignment: 0, error: 12, stack },
-        Action::AllocFailed { size: u64::MAX, factors: None, alignment: 3, error: 22, stack: NodeId(5) },
-        Action::Sum { kind: SumKind::Failed, stack, blocks: 2, bytes: u64::MAX },
-    ];
-    let more = (45..).zip(more).map(|(n, action)| Event { time: time(n), thread: ThreadId(0), action });
-    let before_the_end = events.len() - 2;
-    events.splice(before_the_end..before_the_end, more);
-    events
-}
-
-/// All events in the golden files of formats 1.3 to 1.9.
-pub(crate) fn events_of_1_9() -> Vec<Event> {
-    let mut events = events_of_1_2();
-    let stack = NodeId(3);
-    let more = [
-        Action::Sum { kind: SumKind::Allocated, stack, blocks: 3, bytes: 5_000_000_000 },
-        Action::Sum { kind: SumKind::Peak, stack: NodeId(5), blocks: u64::MAX, bytes: 0 },
-        Action::Figure { kind: FigureKind::FreesFromBefore, value: 300 },
-        Action::Figure { kind: FigureKind::BreakBytes, value: 4096_u64.wrapping_neg() },
-        Action::Snapshot,
-    ];
-    let more = (40..).zip(more).map(|(n, action)| Event { time: time(n), thread: ThreadId(0), action });
-    let before_the_end = events.len() - 2;
-    events.splice(before_the_end..before_the_end, more);
-    events
-}
-
-/// All events in the golden file of format 1.2.
-pub(crate) fn events_of_1_2() -> Vec<Event> {
-    let mut events = events_of_1_1();
     let (pool, stack) = (StringId(4), NodeId(3));
     let more = [
         Action::Pause,
@@ -326,28 +208,34 @@ pub(crate) fn events_of_1_2() -> Vec<Event> {
         Action::PoolRealloc { pool, old: 0x5555_0000_3010, address: 0x5555_0000_3080, size: 1 << 40, stack },
         Action::Mark { mark: MarkId(2) },
         Action::PoolFree { pool, address: 7 },
+        Action::Sum { kind: SumKind::Allocated, stack, blocks: 3, bytes: 5_000_000_000 },
+        Action::Sum { kind: SumKind::Peak, stack: NodeId(5), blocks: u64::MAX, bytes: 0 },
+        Action::Figure { kind: FigureKind::FreesFromBefore, value: 300 },
+        Action::Figure { kind: FigureKind::BreakBytes, value: 4096_u64.wrapping_neg() },
+        Action::Snapshot,
+        Action::AllocFailed { size: 1 << 40, factors: None, alignment: 0, error: 12, stack },
+        Action::AllocFailed {
+            size: u64::MAX,
+            factors: Some((1 << 40, 1 << 32)),
+            alignment: 3,
+            error: 22,
+            stack: NodeId(5),
+        },
+        Action::Sum { kind: SumKind::Failed, stack, blocks: 2, bytes: u64::MAX },
     ];
+    let mut events = events_of_blocks();
     let more = (32..).zip(more).map(|(n, action)| Event { time: time(n), thread: ThreadId(0), action });
     let before_the_end = events.len() - 2;
     events.splice(before_the_end..before_the_end, more);
     events
 }
 
-/// All events in the golden file of format 1.1.
-pub(crate) fn events_of_1_1() -> Vec<Event> {
-    events_at(time)
-}
-
 fn time(number: u64) -> u64 {
     10_000 * number * number
 }
 
-/// All events in the golden file of format 1.0.
-pub(crate) fn events_of_1_0() -> Vec<Event> {
-    events_at(|number| 1000 * (number / 3))
-}
-
-fn events_at(time: impl Fn(u64) -> u64) -> Vec<Event> {
+/// Events of processes, threads, blocks and pages.
+fn events_of_blocks() -> Vec<Event> {
     let stack = NodeId(3);
     let alloc = |address, size| Action::Alloc { address, size, alignment: 0, stack };
     let free = |address| Action::Free { address, stack: NodeId::ROOT };
@@ -355,7 +243,7 @@ fn events_at(time: impl Fn(u64) -> u64) -> Vec<Event> {
     let main = [
         Action::ProcessStart { process: ProcessId(0), fork: 0 },
         Action::ThreadStart,
-        Action::Break { from: None, address: 0x5555_0002_1000, stack: NodeId(1), in_hook: false },
+        Action::Break { from: 0x5555_0000_0000, address: 0x5555_0002_1000, stack: NodeId(1), in_hook: true },
         Action::Map { address: 0x7f00_0000_0000, length: 0x2_1000, stack, in_hook: true },
         Action::Map { address: 0x7f00_0010_0000, length: 4096, stack, in_hook: false },
         Action::Remap {

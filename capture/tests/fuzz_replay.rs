@@ -5,7 +5,7 @@ mod replay;
 
 use std::{env, fs};
 
-use capture::{Metadata, Summary, Writer, fuzzing::read_hostile};
+use capture::{Metadata, Summary, VERSION, Writer, fuzzing::read_hostile};
 
 use crate::{fixture, hand};
 
@@ -23,8 +23,8 @@ fn seeds() -> Vec<(&'static str, Vec<u8>)> {
         ("empty", empty.unwrap()),
         ("finished", file),
         // Uncompressed, so that a mutation reaches the columns.
-        ("uncompressed", hand::file(1, 0, &chunks)),
-        ("later", hand::file(1, 9, &later)),
+        ("uncompressed", hand::file(VERSION.major, 0, &chunks)),
+        ("later", hand::file(VERSION.major, 9, &later)),
     ]
 }
 

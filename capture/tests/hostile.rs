@@ -1,6 +1,6 @@
 //! Damaged and hostile files: an error or a part of the truth, never anything else.
 
-use capture::{Error, Reader, ScanId};
+use capture::{Error, Reader, ScanId, VERSION};
 
 use crate::fixture::{self, readable_events};
 use crate::hand;
@@ -117,7 +117,7 @@ fn impossible_contents_are_named() {
     for (bad, reason) in cases {
         let mut chunks = good.clone();
         chunks.push(bad);
-        let reader = Reader::from_source(hand::file(1, 0, &chunks)).unwrap();
+        let reader = Reader::from_source(hand::file(VERSION.major, 0, &chunks)).unwrap();
         let cut = reader.cut().unwrap();
         assert!(cut.to_string().ends_with(reason), "{cut}, not {reason:?}");
         assert_eq!(readable_events(&reader), fixture::events());
@@ -129,7 +129,7 @@ fn impossible_contents_are_named() {
 #[test]
 fn tables_larger_than_their_file_allows_are_refused() {
     let rows = 1 << 20;
-    let mut file = hand::header(1, 0, "bomb");
+    let mut file = hand::header(VERSION.major, 0, "bomb");
     for n in 0..40u64 {
         let (records, first) = (rows as u32, n * rows as u64);
         let chunk = hand::Chunk { kind: 2, records, first, last: 0, payload: vec![0; rows] };
@@ -153,7 +153,7 @@ fn chunks_hold_no_more_than_their_length_allows() {
         [(chunk(1 << 20, 10), 8160), (chunk(1, 16 << 20), 16_320), (chunk(4096 + 128 * 300, 10), 300)]
     {
         for (length, is_read) in [(least, true), (least - 1, false)] {
-            let mut file = hand::file(1, 0, &hand::chunks(&fixture::file()));
+            let mut file = hand::file(VERSION.major, 0, &hand::chunks(&fixture::file()));
             file.extend(hand::packed(&chunk, length));
             let reader = Reader::from_source(file).unwrap();
             let cut = reader.cut().unwrap().to_string();
@@ -173,7 +173,7 @@ fn empty_names_are_limited_by_their_memory() {
     let length =
         [&length[..], &[0x80 | (record.len() >> 14) as u8 & 0x7f, (record.len() >> 21) as u8]].concat();
     let symbol = hand::Chunk { kind: 8, records: 1, first: 0, last: 0, payload: [length, record].concat() };
-    let mut file = hand::file(1, 0, &hand::chunks(&fixture::file()));
+    let mut file = hand::file(VERSION.major, 0, &hand::chunks(&fixture::file()));
     let symbol = hand::packed(&symbol, 6100);
     let cut = |file: &[u8]| Reader::from_source(file).unwrap().cut().unwrap().to_string();
     file.extend(&symbol);

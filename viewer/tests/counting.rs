@@ -284,7 +284,7 @@ fn mappings_are_no_allocations() {
     let (_, thread) = made.process("app");
     let stack = NodeId::ROOT;
     made.event(thread, Action::Map { address: 0x1000, length: 4096, stack, in_hook: false });
-    made.event(thread, Action::Break { from: Some(0), address: 0x1000, stack, in_hook: false });
+    made.event(thread, Action::Break { from: 0, address: 0x1000, stack, in_hook: false });
     let profile = made.profile();
     assert_eq!(profile.mappings().mapped, amount(1, 4096));
     assert_eq!(profile.mappings().breaks, amount(1, 4096));

@@ -163,7 +163,7 @@ fn own_part_of_the_heap_may_hold_blocks() {
     let (mut made, process) = made(Process::default());
     let thread = made.tables.threads.iter().position(|thread| thread.process == process).unwrap();
     let action = Action::Break {
-        from: Some(HEAP),
+        from: HEAP,
         address: HEAP + 0x1000,
         stack: made.stack("main > grow"),
         in_hook: false,

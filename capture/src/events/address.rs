@@ -95,8 +95,6 @@ pub(super) struct Lane {
     pub(super) freed: Key,
     /// Its number, if it was allocated in this chunk.
     pub(super) freed_block: u64,
-    /// Stack of the last allocation, in chunks of kinds that store differences of these.
-    pub(super) stack: u32,
     /// Stack of the last free.
     pub(super) free_stack: u32,
     /// Serial of the last `realloc`.

@@ -12,7 +12,7 @@ use super::{COLUMNS, Column, PLANAR, planar};
 use crate::columns;
 use crate::error::Malformed;
 use crate::event::{Action, Event, ReallocOutcome};
-use crate::format::{MAX_EVENTS, MAX_EVENTS_BEFORE, TIME_UNIT_NS};
+use crate::format::MAX_EVENTS;
 use crate::ids::{NodeId, ThreadId};
 use crate::planes::{self, Planes};
 use crate::varint;
@@ -25,60 +25,19 @@ pub(crate) struct Decoder {
     /// The payload; filled by the caller of [`Decoder::start`].
     payload: Vec<u8>,
     columns: [Range<usize>; COLUMNS],
-    /// Unread rest of the [`PLANAR`] columns, if they lie in planes.
-    planes: Option<[Planes; PLANAR.len()]>,
-    /// In the [`PLANAR`] columns, a byte below this is a whole number.
-    long: u8,
+    /// Unread rest of the [`PLANAR`] columns.
+    planes: [Planes; PLANAR.len()],
     model: Model,
     /// The blocks of this chunk, by number.
     blocks: Vec<Block>,
     groups: GroupReader,
-    /// The chunk has [`groups`](super::groups).
-    is_grouped: bool,
     left: usize,
     kinds: Run,
     thread: u32,
     thread_left: u64,
-    times: Times,
+    times: LineReader,
     places: Places,
     unknown: u64,
-}
-
-/// How a chunk's numbers are stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Coding {
-    /// Times as runs of events in one microsecond: format 1.0.
-    Runs,
-    /// Times as [lines](super::lines): format 1.1.
-    Lines,
-    /// Times as lines, and the columns of addresses in [planes](crate::planes): format 1.5.
-    Planes,
-    /// As `Planes`, with more events: format 1.7.
-    Many,
-    /// The same, with sizes and placements in [groups](super::groups): format 1.11.
-    Groups,
-}
-
-impl Coding {
-    /// Most events that a chunk may have.
-    fn most_events(self) -> usize {
-        match self {
-            Coding::Runs | Coding::Lines | Coding::Planes => MAX_EVENTS_BEFORE,
-            Coding::Many | Coding::Groups => MAX_EVENTS,
-        }
-    }
-}
-
-/// The first byte of a varint from here on is followed by more.
-const LONG_VARINT: u8 = 0x80;
-
-enum Times {
-    /// Microseconds of the current run, and how many of its events are left.
-    Runs {
-        time: u64,
-        left: u64,
-    },
-    Lines(LineReader),
 }
 
 /// The unread rest of the columns, and the payload that holds them.
@@ -108,17 +67,15 @@ impl Decoder {
         Decoder {
             payload: Vec::new(),
             columns: [const { 0..0 }; COLUMNS],
-            planes: None,
-            long: LONG_VARINT,
+            planes: [const { Planes::NONE }; PLANAR.len()],
             model: Model::new(),
             blocks: Vec::new(),
             groups: GroupReader::new(),
-            is_grouped: false,
             left: 0,
             kinds: Run::START,
             thread: 0,
             thread_left: 0,
-            times: Times::Lines(LineReader::default()),
+            times: LineReader::default(),
             places: Places::default(),
             unknown: 0,
         }
@@ -131,38 +88,25 @@ impl Decoder {
     }
 
     /// Begins the chunk whose payload was put into [`Decoder::payload`].
-    pub(crate) fn start(&mut self, events: usize, coding: Coding) -> Result<(), Malformed> {
-        if events > coding.most_events() {
+    pub(crate) fn start(&mut self, events: usize) -> Result<(), Malformed> {
+        if events > MAX_EVENTS {
             return Err(Malformed("a chunk has more events than the format allows"));
         }
         self.columns = columns::split(&self.payload)?;
-        (self.planes, self.long) = (None, LONG_VARINT);
-        if matches!(coding, Coding::Planes | Coding::Many | Coding::Groups) {
-            let mut all = [const { Planes::NONE }; PLANAR.len()];
-            for (planes, column) in all.iter_mut().zip(PLANAR) {
-                let column = &mut self.columns[column as usize];
-                (*column, *planes) = Planes::find(&self.payload, column.clone())?;
-            }
-            (self.planes, self.long) = (Some(all), planes::LONG);
+        for (planes, column) in self.planes.iter_mut().zip(PLANAR) {
+            let column = &mut self.columns[column as usize];
+            (*column, *planes) = Planes::find(&self.payload, column.clone())?;
         }
-        self.is_grouped = coding == Coding::Groups;
-        if self.is_grouped {
-            let range = |column: Column| self.columns[column as usize].clone();
-            let columns = [Column::Stack, Column::SizeGroups, Column::PlacementGroups];
-            let columns = columns.map(|column| &self.payload[range(column)]);
-            self.groups.start(events, columns, range(Column::Size), range(Column::Placement))?;
-        }
+        let range = |column: Column| self.columns[column as usize].clone();
+        let columns = [Column::Stack, Column::SizeGroups, Column::PlacementGroups];
+        let columns = columns.map(|column| &self.payload[range(column)]);
+        self.groups.start(events, columns, range(Column::Size), range(Column::Placement))?;
         self.model.clear();
         self.blocks.clear();
         self.left = events;
         self.kinds = Run::START;
         (self.thread, self.thread_left) = (0, 0);
-        self.times = match coding {
-            Coding::Runs => Times::Runs { time: 0, left: 0 },
-            Coding::Lines | Coding::Planes | Coding::Many | Coding::Groups => {
-                Times::Lines(LineReader::default())
-            }
-        };
+        self.times = LineReader::default();
         self.places = Places::default();
         Ok(())
     }
@@ -258,17 +202,7 @@ impl Decoder {
         }
         self.thread_left -= 1;
         let column = &mut columns[Column::Time];
-        let time = match &mut self.times {
-            Times::Lines(lines) => lines.next(column)?,
-            Times::Runs { time, left } => {
-                if *left == 0 {
-                    *time = varint::take_delta(column, *time)?;
-                    *left = varint::take(column)?.saturating_add(1);
-                }
-                *left -= 1;
-                time.saturating_mul(TIME_UNIT_NS)
-            }
-        };
+        let time = self.times.next(column)?;
         Ok((self.thread, time))
     }
 
@@ -285,17 +219,16 @@ impl Decoder {
         Ok(Action::Free { address: address(key), stack: NodeId::ROOT })
     }
 
-    /// The next number of a column that may lie in planes.
+    /// The next number of a column that lies in planes.
     #[inline(always)]
     fn number(&mut self, columns: &mut Slices, column: Column) -> Result<u64, Malformed> {
         match *columns[column] {
-            [first, ref rest @ ..] if first < self.long => {
+            [first, ref rest @ ..] if first < planes::LONG => {
                 columns[column] = rest;
                 Ok(first.into())
             }
             _ => {
-                let planes = self.planes.as_mut();
-                let planes = planes.map(|all| &mut all[planar(column)]);
+                let planes = &mut self.planes[planar(column)];
                 take_long(planes, columns.payload, &mut columns[column])
             }
         }
@@ -309,22 +242,10 @@ impl Decoder {
         thread: u32,
         bounds: Bounds,
     ) -> Result<(u64, u64, NodeId, u8), Malformed> {
-        let (stack, fit, size, placement) = if self.is_grouped {
-            let number = self.number(columns, Column::StackNumber)?;
-            let (stack, size) = self.groups.stack_and_size(columns.payload, number)?;
-            let fit = Fit::of(thread, size);
-            let placement = self.groups.placement(columns.payload, fit.class())?;
-            (bounds.stack(stack)?, fit, size, placement)
-        } else {
-            let size = varint::take(&mut columns[Column::Size])?;
-            let Some(&placement) = columns[Column::Placement].split_off_first() else {
-                return Err(planes::ENDS_EARLY);
-            };
-            let lane = self.model.lane(thread);
-            let stack = bounds.stack(varint::take_delta(&mut columns[Column::Stack], lane.stack.into())?)?;
-            lane.stack = stack.0;
-            (stack, Fit::of(thread, size), size, placement)
-        };
+        let number = self.number(columns, Column::StackNumber)?;
+        let (stack, size) = self.groups.stack_and_size(columns.payload, number)?;
+        let (stack, fit) = (bounds.stack(stack)?, Fit::of(thread, size));
+        let placement = self.groups.placement(columns.payload, fit.class())?;
         let key = match self.model.foreseen(fit, placement) {
             Some(key) => key,
             None if placement == 0 => {
@@ -415,8 +336,7 @@ impl Decoder {
 
 /// A number that is longer than its first byte.
 #[inline(never)]
-fn take_long(planes: Option<&mut Planes>, payload: &[u8], column: &mut &[u8]) -> Result<u64, Malformed> {
-    let Some(planes) = planes else { return varint::take(column) };
+fn take_long(planes: &mut Planes, payload: &[u8], column: &mut &[u8]) -> Result<u64, Malformed> {
     match column.split_off_first() {
         Some(first) => planes.take(payload, *first),
         None => Err(planes::ENDS_EARLY),

@@ -42,10 +42,8 @@ impl Places {
             Action::Break { from, address, stack, in_hook } => {
                 self.put_page(record, address);
                 varint::put(record, stack.0.into());
-                if let Some(from) = from {
-                    varint::put_delta(record, address, from);
-                    varint::put(record, in_hook.into());
-                }
+                varint::put_delta(record, address, from);
+                varint::put(record, in_hook.into());
             }
             Action::ProcessStart { process, fork } => {
                 varint::put(record, process.0.into());
@@ -138,12 +136,8 @@ impl Places {
             Kind::Break => {
                 let address = self.take_page(record)?;
                 let stack = bounds.stack(varint::take(record)?)?;
-                let (from, in_hook) = if record.is_empty() {
-                    (None, false)
-                } else {
-                    (Some(varint::take_delta(record, address)?), varint::take(record)? != 0)
-                };
-                Action::Break { from, address, stack, in_hook }
+                let from = varint::take_delta(record, address)?;
+                Action::Break { from, address, stack, in_hook: varint::take(record)? != 0 }
             }
             Kind::ProcessStart => Action::ProcessStart {
                 process: bounds.process(varint::take(record)?)?,

@@ -2,12 +2,12 @@ use proptest::prelude::*;
 
 use super::address::IN_PLACE;
 use super::encode::Finished;
-use super::{Bounds, Coding, Column, Decoder, Encoder};
+use super::{Bounds, Column, Decoder, Encoder};
 use crate::aggregate::{FigureKind, SumKind};
 use crate::columns;
 use crate::error::Malformed;
 use crate::event::{Action, Event, ReallocOutcome};
-use crate::format::{MAX_EVENTS, MAX_EVENTS_BEFORE, TIME_UNIT_NS};
+use crate::format::{MAX_EVENTS, TIME_UNIT_NS};
 use crate::ids::{MarkId, NodeId, ProcessId, StringId, ThreadId};
 use crate::observer::{LiveBlocks, Observer};
 
@@ -62,12 +62,8 @@ fn rare_action() -> impl Strategy<Value = Action> {
         (any::<[u64; 4]>(), stack()).prop_map(|([old_address, old_length, address, length], stack)| {
             Action::Remap { old_address, old_length, address, length, stack }
         }),
-        (any::<Option<u64>>(), any::<u64>(), stack(), any::<bool>()).prop_map(
-            |(from, address, stack, in_hook)| {
-                let in_hook = in_hook && from.is_some();
-                Action::Break { from, address, stack, in_hook }
-            }
-        ),
+        (any::<u64>(), any::<u64>(), stack(), any::<bool>())
+            .prop_map(|(from, address, stack, in_hook)| Action::Break { from, address, stack, in_hook }),
         (process(), any::<u32>()).prop_map(|(process, fork)| Action::ProcessStart { process, fork }),
         any::<u32>().prop_map(|fork| Action::Fork { fork }),
         process().prop_map(|process| Action::ProcessEnd { process }),
@@ -159,7 +155,7 @@ fn finish(encoder: &mut Written) -> (Finished, Vec<u8>) {
 fn decode(decoder: &mut Decoder, payload: &[u8], count: usize) -> Result<Vec<Event>, Malformed> {
     decoder.payload().clear();
     decoder.payload().extend_from_slice(payload);
-    decoder.start(count, Coding::Groups)?;
+    decoder.start(count)?;
     let (mut all, mut batch) = (Vec::new(), Vec::new());
     loop {
         decoder.next_batch(BOUNDS, &mut batch)?;
@@ -257,11 +253,6 @@ fn kinds_have_limits_of_their_own() {
     let ((_, payload), mut decoder) = (finish(&mut encoder), Decoder::new());
     assert!(are_close(&decode(&mut decoder, &payload, events.len()).unwrap(), &events));
     assert!(decode(&mut decoder, &payload, events.len() + 1).is_err());
-    for coding in [Coding::Runs, Coding::Lines, Coding::Planes] {
-        decoder.payload().clone_from(&payload);
-        assert!(decoder.start(MAX_EVENTS_BEFORE, coding).is_ok());
-        assert!(decoder.start(MAX_EVENTS_BEFORE + 1, coding).is_err());
-    }
 }
 
 /// Check that a block claimed to be left in place by a missing `realloc`, and placements of later versions, are

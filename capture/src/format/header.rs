@@ -43,7 +43,7 @@ impl Header {
     pub(crate) fn decode(start: &[u8]) -> Result<Self, Error> {
         let found = sniff(start);
         let version = match found {
-            Sniff::Capture(version) | Sniff::NewerCapture(version) => version,
+            Sniff::Capture(version) | Sniff::OtherCapture(version) => version,
             Sniff::ByteSwapped => return Err(Error::ByteSwapped),
             _ if !start.is_empty() && (start.starts_with(&MAGIC) || MAGIC.starts_with(start)) => {
                 return Err(match start.len() {
@@ -64,9 +64,9 @@ impl Header {
             .filter(|byte| byte.is_ascii_graphic())
             .map(|&byte| char::from(byte))
             .collect();
-        if let Sniff::NewerCapture(Version { major, minor }) = found {
+        if let Sniff::OtherCapture(Version { major, minor }) = found {
             let written_by = if written_by.is_empty() { "unknown".into() } else { written_by };
-            return Err(Error::NewerFormat { major, minor, written_by });
+            return Err(Error::OtherFormat { major, minor, written_by });
         }
         Ok(Header { version, written_by })
     }

@@ -22,14 +22,12 @@ numbered! {
         Threads = 7,
         /// Names of frames.
         Symbols = 8,
-        /// Events, in format 1.0.
+        /// Events.
         Events = 9,
         /// One [`crate::Summary`].
         Summary = 10,
         /// Where the chunks since the last index are.
         Index = 11,
-        /// Events whose times are stored as lines.
-        LinedEvents = 12,
         /// Rows of the table of marks.
         Marks = 13,
         /// New and changed rows of the task table.
@@ -42,18 +40,12 @@ numbered! {
         Faults = 23,
         /// Stack copies that samples were unwound from.
         Copies = 26,
-        /// Events whose times are stored as lines, with the columns of addresses in planes.
-        PlanarEvents = 27,
         /// Rows of the table of scans.
         Scans = 28,
         /// Pointers that a scan found.
         Pointers = 29,
-        /// As [`ChunkKind::PlanarEvents`], with more events per chunk.
-        ManyEvents = 30,
         /// C++ objects that a scan found, with their classes.
         Objects = 31,
-        /// Events as in [`ChunkKind::ManyEvents`], with sizes by stack and placements by size class.
-        GroupedEvents = 32,
         /// Part of what a reader needs to go on from a moment.
         State = 33,
         /// Part of what was computed from all events.
@@ -62,18 +54,6 @@ numbered! {
 }
 
 impl ChunkKind {
-    /// True for the kinds of chunks that hold events.
-    pub fn holds_events(self) -> bool {
-        matches!(
-            self,
-            ChunkKind::Events
-                | ChunkKind::LinedEvents
-                | ChunkKind::PlanarEvents
-                | ChunkKind::ManyEvents
-                | ChunkKind::GroupedEvents
-        )
-    }
-
     /// True for chunks that are read when a capture is opened; the others are read on demand.
     pub(crate) fn holds_tables(self) -> bool {
         let is_reading = matches!(
@@ -87,6 +67,6 @@ impl ChunkKind {
                 | ChunkKind::State
                 | ChunkKind::Results
         );
-        !self.holds_events() && !is_reading && self != ChunkKind::Index
+        !is_reading && !matches!(self, ChunkKind::Events | ChunkKind::Index)
     }
 }

@@ -6,9 +6,8 @@ use super::Reader;
 use crate::chunk::Chunk;
 use crate::error::Error;
 use crate::event::Event;
-use crate::events::{Bounds, Coding, Decoder};
+use crate::events::{Bounds, Decoder};
 use crate::fetch::Fetcher;
-use crate::format::ChunkKind;
 use crate::source::ReadAt;
 
 /// A position among the events of a capture. It has its own buffers, up to about twenty megabytes, and shares nothing
@@ -111,19 +110,12 @@ impl<'r, S: ReadAt> Cursor<'r, S> {
         let chunk = rest[found];
         self.next += found + 1;
         self.offset = chunk.offset;
-        let coding = match ChunkKind::from_number(chunk.header.kind) {
-            Some(ChunkKind::GroupedEvents) => Coding::Groups,
-            Some(ChunkKind::ManyEvents) => Coding::Many,
-            Some(ChunkKind::PlanarEvents) => Coding::Planes,
-            Some(ChunkKind::LinedEvents) => Coding::Lines,
-            _ => Coding::Runs,
-        };
         self.fetcher
             .fetch_indexed(self.reader.source(), &chunk)
             .map_err(|missing| missing.at(chunk.offset))?;
         self.fetcher
             .unpack(&chunk.header, self.decoder.payload())
-            .and_then(|()| self.decoder.start(chunk.header.records as usize, coding))
+            .and_then(|()| self.decoder.start(chunk.header.records as usize))
             .map_err(|malformed| malformed.at(chunk.offset))?;
         Ok(true)
     }

@@ -21,7 +21,7 @@ pub(crate) fn command_line(words: Vec<OsString>, commands: &[String]) -> Result<
     let (command, file) = match capture::sniff(&start) {
         // Captures of other versions go to a command as well: the reader explains what is wrong.
         Sniff::Capture(_) if words.len() == 1 && view::is_possible() => ("view", path),
-        Sniff::Capture(_) | Sniff::NewerCapture(_) | Sniff::ByteSwapped => ("report", path),
+        Sniff::Capture(_) | Sniff::OtherCapture(_) | Sniff::ByteSwapped => ("report", path),
         // A bare name that is a file here must not be looked up in PATH.
         Sniff::Elf | Sniff::Script if path.components().count() == 1 => ("run", Path::new(".").join(path)),
         Sniff::Elf | Sniff::Script => ("run", path),

@@ -155,10 +155,7 @@ fn write(seed: u64, file: &Path) {
             10 => Action::Unmap { address, length: size },
             11 => Action::UnmapFailed { address, length: size },
             12 => Action::Remap { old_address: old, old_length: alignment, address, length: size, stack },
-            13 => {
-                let from = (dice.next(2) == 0).then_some(old);
-                Action::Break { from, address, stack, in_hook: dice.next(2) == 0 }
-            }
+            13 => Action::Break { from: old, address, stack, in_hook: dice.next(2) == 0 },
             14 => Action::ProcessStart { process, fork: dice.next(3) as u32 },
             15 => Action::Fork { fork: 1 + dice.next(2) as u32 },
             16 => Action::ProcessEnd { process },

@@ -229,8 +229,6 @@ impl<'a> Texts<'a> {
         } else {
             let linkage = lookup.linkage.map(|name| self.string(name));
             if let Some(known) = self.tables.symbols[frame.index()].as_mut() {
-                // Captures before format 1.8 do not have it.
-                known.start = known.start.or(lookup.start);
                 known.linkage = known.linkage.or(linkage);
             }
         }

@@ -118,7 +118,7 @@ impl Known {
                 Action::AllocFailed { size, factors, alignment, error, stack: stack(id)? }
             }
             Record::Break { from, address, stack: id, in_hook } => {
-                Action::Break { from: Some(from), address, stack: stack(id)?, in_hook }
+                Action::Break { from, address, stack: stack(id)?, in_hook }
             }
             Record::GapBegin => Action::GapBegin,
             Record::Unsampled => Action::Unsampled,

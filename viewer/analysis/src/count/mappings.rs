@@ -16,10 +16,8 @@ pub struct Mappings {
     pub unmapped: Amount,
     /// Successful `mremap` calls, and the bytes they added or, if negative, released.
     pub remapped: Amount,
-    /// Changes of the program break, and the bytes they added together. Captures of earlier versions do not say from
-    /// where the first one was.
+    /// Changes of the program break, and the bytes they added together.
     pub breaks: Amount,
-    last_break: Option<u64>,
 }
 
 impl Mappings {
@@ -38,18 +36,15 @@ impl Mappings {
                 self.remapped += Amount::block(length.wrapping_sub(old_length));
             }
             Action::Break { from, address, .. } => {
-                let last = self.last_break.replace(address);
-                if let Some(from) = from.or(last) {
-                    self.breaks += Amount::block(address.wrapping_sub(from));
-                }
+                self.breaks += Amount::block(address.wrapping_sub(from));
             }
             _ => {}
         }
     }
 
-    /// Forgets the totals, but not where the break is.
+    /// Forgets the totals.
     pub(crate) fn restart(&mut self) {
-        *self = Self { last_break: self.last_break, ..Self::default() };
+        *self = Self::default();
     }
 
     /// Adds another process' totals.
@@ -68,7 +63,7 @@ mod tests {
     use capture::NodeId;
 
     /// Check that a failed unmapping takes its announcement back, and that growth is counted from where the break was,
-    /// which the allocator moves, too; in captures of earlier versions, from the first break seen.
+    /// which the allocator moves, too.
     #[test]
     fn every_call_has_its_total() {
         let stack = NodeId::ROOT;
@@ -81,9 +76,8 @@ mod tests {
             Action::Unmap { address: 0x1000, length: 8192 },
             Action::Unmap { address: 0x9000, length: 1 },
             Action::UnmapFailed { address: 0x9000, length: 1 },
-            moved(None, 0x5000),
-            moved(None, 0x7000),
-            moved(None, 0x6000),
+            moved(0x1000, 0x5000),
+            moved(0x9000, 0xA000),
         ] {
             totals.note(&action);
         }
@@ -91,11 +85,6 @@ mod tests {
         assert_eq!(totals.in_hook, Amount { blocks: 1, bytes: 8192 });
         assert_eq!(totals.remapped, Amount { blocks: 1, bytes: -3072 });
         assert_eq!(totals.unmapped, Amount { blocks: 1, bytes: 8192 });
-        assert_eq!(totals.breaks, Amount { blocks: 2, bytes: 0x1000 });
-        let mut totals = Mappings::default();
-        [moved(Some(0x1000), 0x5000), moved(Some(0x9000), 0xA000)]
-            .iter()
-            .for_each(|action| totals.note(action));
         assert_eq!(totals.breaks, Amount { blocks: 2, bytes: 0x5000 });
     }
 }

@@ -55,7 +55,7 @@ impl Pages {
                     self.add(address, length, is_own);
                 }
             }
-            Action::Break { from: Some(from), address, in_hook, .. } => match address.checked_sub(from) {
+            Action::Break { from, address, in_hook, .. } => match address.checked_sub(from) {
                 Some(more) => self.add(from, more, !in_hook),
                 None => drop(self.remove(address, from - address)),
             },
@@ -151,11 +151,10 @@ mod tests {
             pages.note(&Action::Break { from, address, stack: NodeId::ROOT, in_hook });
             pages.held
         };
-        assert_eq!(held(Some(0x1000), 0x9000, false), 0x8000);
-        assert_eq!(held(Some(0x9000), 0xA000, true), 0x8000);
-        assert_eq!(held(Some(0xA000), 0x4000, false), 0x3000);
-        assert_eq!(held(None, 0x40000, false), 0x3000);
-        assert_eq!(held(Some(0x4000), 0x4000, false), 0x3000);
+        assert_eq!(held(0x1000, 0x9000, false), 0x8000);
+        assert_eq!(held(0x9000, 0xA000, true), 0x8000);
+        assert_eq!(held(0xA000, 0x4000, false), 0x3000);
+        assert_eq!(held(0x4000, 0x4000, false), 0x3000);
     }
 
     proptest! {

@@ -51,7 +51,7 @@ fn step() -> impl Strategy<Value = Step> {
             let (old_address, address) = (old_address / PAGE * PAGE, address / PAGE * PAGE);
             Action::Remap { old_address, old_length, address, length, stack }
         }),
-        1 => place().prop_map(|address| Action::Break { from: None, address, stack: NodeId::ROOT, in_hook: false }),
+        1 => place().prop_map(|address| Action::Break { from: 0, address, stack: NodeId::ROOT, in_hook: false }),
     ];
     prop_oneof![
         10 => (0..8192_u64, 0..4_u32, region).prop_map(|(address, stack, region)| Step::Touch { address, stack, region }),

@@ -156,7 +156,7 @@ impl<'a> Dump<'a> {
             }
             Action::Break { from, address, stack, in_hook } => {
                 let fields = EventFields {
-                    old_address: from.and_then(hex),
+                    old_address: hex(from),
                     address: hex(address),
                     in_hook: Some(in_hook),
                     ..self.page_call(stack, "brk")

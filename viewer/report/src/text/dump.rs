@@ -96,9 +96,8 @@ impl<'a> Dump<'a> {
                 (kind(stack, "mremap"), text, Some(stack))
             }
             Action::Break { from, address, stack, in_hook } => {
-                let from = from.map_or(String::new(), |from| format!("{from:#x} -> "));
                 let who = if in_hook { " by the allocator" } else { "" };
-                (kind(stack, "brk"), format!("{from}{address:#x}{who}"), Some(stack))
+                (kind(stack, "brk"), format!("{from:#x} -> {address:#x}{who}"), Some(stack))
             }
             Action::AllocFailed { size, factors, alignment, error, stack } => {
                 let size = factors.map_or(size.to_string(), |(count, each)| format!("{count} × {each}"));
