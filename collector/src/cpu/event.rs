@@ -159,7 +159,7 @@ impl Events {
         let wanted = CpuOptions { scope, ..options };
         let Permitted { asked, attributes, processors, .. } =
             self.most_permitted(scope, attempts(), |attempt| attributes(wanted, attempt, ring))?;
-        let room = (Layout::Work, self.room.pages);
+        let room = (Layout::CpuSamples, self.room.pages);
         match options.follows() {
             true => self.follow(attributes, &processors, room)?,
             false => self.open_all(scope, attributes, &processors, room)?,

@@ -182,7 +182,7 @@ mod tests {
         let mut order = Order::default();
         let all = [made::exit(7, 5), made::sample(7, 5), made::map(7, 5), made::comm(7, 5), made::fork(7, 5)];
         for record in all {
-            order.add(&times(), Layout::Work, |bytes| bytes.extend(record));
+            order.add(&times(), Layout::CpuSamples, |bytes| bytes.extend(record));
         }
         let seen = given(&mut order, 5).join(" ");
         let places: Vec<_> =
@@ -194,9 +194,9 @@ mod tests {
     #[test]
     fn late_records_are_counted() {
         let mut order = Order::default();
-        order.add(&times(), Layout::Work, |bytes| bytes.extend(made::sample(7, 100)));
+        order.add(&times(), Layout::CpuSamples, |bytes| bytes.extend(made::sample(7, 100)));
         assert_eq!(given(&mut order, 100).len(), 1);
-        order.add(&times(), Layout::Work, |bytes| bytes.extend(made::sample(7, 99)));
+        order.add(&times(), Layout::CpuSamples, |bytes| bytes.extend(made::sample(7, 99)));
         assert_eq!((given(&mut order, 100).len(), order.late), (1, 1));
     }
 
@@ -204,16 +204,16 @@ mod tests {
     #[test]
     fn gaps_come_behind_the_last_record() {
         let mut order = Order::default();
-        let last = order.add(&times(), Layout::Work, |bytes| {
+        let last = order.add(&times(), Layout::CpuSamples, |bytes| {
             bytes.extend([made::fork(7, 3), made::sample(7, 5)].concat());
         });
-        order.add_gap(last, Layout::Work);
-        order.add(&times(), Layout::Work, |bytes| bytes.extend(made::sample(8, 6)));
+        order.add_gap(last, Layout::CpuSamples);
+        order.add(&times(), Layout::CpuSamples, |bytes| bytes.extend(made::sample(8, 6)));
         let seen = given(&mut order, 9);
         let begin: Vec<&str> = seen.iter().map(|text| text.split([' ', '(']).nth(1).unwrap()).collect();
         assert_eq!(begin, ["Fork", "Sample", "Gap", "Sample"]);
         // For a ring that gave nothing it is the present.
-        assert_eq!(order.add(&times(), Layout::Work, |_| ()), 6);
+        assert_eq!(order.add(&times(), Layout::CpuSamples, |_| ()), 6);
     }
 
     /// Check that records added during delivery are kept for the next time, and none is lost or delivered twice.
@@ -228,12 +228,12 @@ mod tests {
 
             fn meanwhile(&mut self, order: &mut Order) {
                 let time = 100 + self.0.len() as u64;
-                order.add(&times(), Layout::Work, |bytes| bytes.extend(made::sample(7, time)));
+                order.add(&times(), Layout::CpuSamples, |bytes| bytes.extend(made::sample(7, time)));
             }
         }
         let mut order = Order::default();
         for time in (0..10).rev() {
-            order.add(&times(), Layout::Work, |bytes| bytes.extend(made::sample(7, time)));
+            order.add(&times(), Layout::CpuSamples, |bytes| bytes.extend(made::sample(7, time)));
         }
         let mut adds = Adds::default();
         order.until(9, &mut adds);
@@ -263,13 +263,13 @@ mod tests {
             moments.dedup();
             let (mut at_once, mut in_turns) = (Order::default(), Order::default());
             for &moment in &moments {
-                at_once.add(&times(), Layout::Work, |bytes| bytes.extend(make(moment, 9)));
+                at_once.add(&times(), Layout::CpuSamples, |bytes| bytes.extend(make(moment, 9)));
             }
             let expected = given(&mut at_once, u64::MAX);
             let mut found = Vec::new();
             for turn in 0..=2 {
                 for ring in (0..4).rev() {
-                    in_turns.add(&times(), Layout::Work, |bytes| {
+                    in_turns.add(&times(), Layout::CpuSamples, |bytes| {
                         let of_ring = moments.iter().zip(&rings).filter(|((time, _), of)| **of == ring && time / 10 == turn);
                         of_ring.for_each(|(moment, _)| bytes.extend(make(*moment, 9)));
                     });
@@ -284,7 +284,7 @@ mod tests {
         #[test]
         fn hostile_bytes_are_counted(
             parts in prop::collection::vec(any::<Vec<u8>>(), 0..10),
-            layout in prop::sample::select(&[Layout::Work, Layout::Touch, Layout::Stack]),
+            layout in prop::sample::select(&[Layout::CpuSamples, Layout::Faults, Layout::FaultsWithStacks]),
         ) {
             let mut order = Order::default();
             let length: usize = parts.iter().map(Vec::len).sum();

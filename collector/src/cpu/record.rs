@@ -26,13 +26,13 @@ use perf_event_open_sys::bindings as sys;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Layout {
     /// No samples: process records only.
-    Tasks,
+    ProcessRecords,
     /// CPU samples.
-    Work,
+    CpuSamples,
     /// Page faults without stacks.
-    Touch,
+    Faults,
     /// Page faults with stacks.
-    Stack,
+    FaultsWithStacks,
 }
 
 /// A record, and when it was written, by the ring's clock.
@@ -54,7 +54,7 @@ pub(super) enum Payload<'a> {
     /// A thread changed its name, either because its process executed another program or of its own accord.
     Comm { pid: u32, tid: u32, name: &'a [u8], is_exec: bool },
     /// A process (if the pid is new) or a thread began.
-    Fork { pid: u32, parent: u32, tid: u32, maker: u32 },
+    Fork { pid: u32, parent: u32, tid: u32, parent_tid: u32 },
     /// A thread ended.
     Exit { pid: u32, tid: u32 },
     /// The ring had no room for this many records.
@@ -100,9 +100,9 @@ pub(super) enum User<'a> {
     /// The thread has no user space: it is a kernel thread.
     None,
     /// The thread runs 32-bit code.
-    Narrow { ip: u64 },
+    Bits32 { ip: u64 },
     /// Registers and a piece of stack. With `is_cut`, the stack may continue beyond the copy.
-    Wide { start: Start, stack: &'a [u8], is_cut: bool },
+    Bits64 { start: Start, stack: &'a [u8], is_cut: bool },
 }
 
 /// A mapping, usually of code.
@@ -185,7 +185,7 @@ fn unfilled(record: &[u8], layout: Layout) -> Option<(usize, &[u8])> {
         Payload::Fault(Fault { stack: Some((_, user)), .. }) => user,
         _ => return None,
     };
-    let User::Wide { stack, is_cut: false, .. } = user else { return None };
+    let User::Bits64 { stack, is_cut: false, .. } = user else { return None };
     let start = stack.as_ptr().addr() - record.as_ptr().addr();
     // Otherwise the shortened record would not be shorter.
     (start + stack.len().next_multiple_of(8) + 16 < record.len()).then_some((start, stack))
@@ -199,9 +199,9 @@ pub(super) fn parse(bytes: &[u8], layout: Layout) -> Result<Record<'_>, Malforme
     head.u16()?;
     if kind == sys::PERF_RECORD_SAMPLE {
         return match layout {
-            Layout::Tasks => Err(Malformed),
-            Layout::Work => sample(head),
-            Layout::Touch | Layout::Stack => fault(head, layout == Layout::Stack),
+            Layout::ProcessRecords => Err(Malformed),
+            Layout::CpuSamples => sample(head),
+            Layout::Faults | Layout::FaultsWithStacks => fault(head, layout == Layout::FaultsWithStacks),
         };
     }
     let body = head.0.len().checked_sub(TRAILER).ok_or(Malformed)?;
@@ -212,8 +212,8 @@ pub(super) fn parse(bytes: &[u8], layout: Layout) -> Result<Record<'_>, Malforme
         sys::PERF_RECORD_MMAP => map_of_data(Fields(body), misc)?,
         sys::PERF_RECORD_COMM => comm(Fields(body), misc)?,
         sys::PERF_RECORD_FORK => {
-            let [pid, parent, tid, maker] = Fields(body).four()?;
-            Payload::Fork { pid, parent, tid, maker }
+            let [pid, parent, tid, parent_tid] = Fields(body).four()?;
+            Payload::Fork { pid, parent, tid, parent_tid }
         }
         sys::PERF_RECORD_EXIT => {
             let [pid, _, tid, _] = Fields(body).four()?;
@@ -248,7 +248,7 @@ fn fault(mut fields: Fields<'_>, has_stack: bool) -> Result<Record<'_>, Malforme
     let (sp, stack) = match has_stack {
         true => {
             let (chain, user) = stack(&mut fields)?;
-            let sp = if let User::Wide { start, .. } = user { Some(start.sp) } else { None };
+            let sp = if let User::Bits64 { start, .. } = user { Some(start.sp) } else { None };
             (sp, Some((chain, user)))
         }
         false => {
@@ -279,8 +279,8 @@ fn user<'a>(fields: &mut Fields<'a>) -> Result<User<'a>, Malformed> {
     let stack = copied.get(..length).ok_or(Malformed)?;
     Ok(match registers {
         None => User::None,
-        Some(start) if abi == ABI_32 => User::Narrow { ip: start.ip },
-        Some(start) => User::Wide { start, stack, is_cut: length == size },
+        Some(start) if abi == ABI_32 => User::Bits32 { ip: start.ip },
+        Some(start) => User::Bits64 { start, stack, is_cut: length == size },
     })
 }
 

@@ -214,7 +214,7 @@ impl Round {
         if !is_whole || !matches!(options.scope, Scope::Tree { .. }) {
             return None;
         }
-        let work = self.channels.iter().filter(|channel| channel.layout == Layout::Work);
+        let work = self.channels.iter().filter(|channel| channel.layout == Layout::CpuSamples);
         let ran = work.filter_map(|channel| channel.ring.ran()).fold(Ran::default(), Ran::and);
         unsampled::note(SampledWork { lost: sampled.cpu.lost, ..*sampled_work }, ran, *options)
     }
@@ -270,7 +270,7 @@ impl Round {
     fn read_into(&mut self, order: &mut Order, reads_all: bool) {
         self.times.measure(&self.clock);
         for Channel { ring, layout } in &mut self.channels {
-            let tells = *layout == Layout::Tasks;
+            let tells = *layout == Layout::ProcessRecords;
             if !reads_all && (!tells || order.has_too_much()) {
                 continue;
             }
@@ -327,7 +327,7 @@ impl Round {
     fn sleep(&mut self, alarm: &Alarm) {
         let is_read = |layout| match self.waiting {
             None => true,
-            Some(_) => layout == Layout::Tasks && !self.order.has_too_much(),
+            Some(_) => layout == Layout::ProcessRecords && !self.order.has_too_much(),
         };
         let read: Vec<usize> = (0..self.channels.len())
             .filter(|place| self.is_alive[*place] && is_read(self.channels[*place].layout))
@@ -402,12 +402,17 @@ mod tests {
             }
         }
         let channel = |layout, records: &[u8]| Channel { ring: Ring::made(records), layout };
-        let channels =
-            vec![channel(Layout::Work, &made::sample(7, 1)), channel(Layout::Tasks, &made::fork(7, 2))];
+        let channels = vec![
+            channel(Layout::CpuSamples, &made::sample(7, 1)),
+            channel(Layout::ProcessRecords, &made::fork(7, 2)),
+        ];
         let (mut round, _receiver) = round(channels);
-        for (reads_all, expected) in
-            [(false, vec![Layout::Tasks]), (false, vec![]), (true, vec![Layout::Work]), (true, vec![])]
-        {
+        for (reads_all, expected) in [
+            (false, vec![Layout::ProcessRecords]),
+            (false, vec![]),
+            (true, vec![Layout::CpuSamples]),
+            (true, vec![]),
+        ] {
             round.read(reads_all);
             let mut seen = Seen(Vec::new());
             round.order.until(u64::MAX, &mut seen);

@@ -78,9 +78,9 @@ impl State {
             Payload::Comm { pid, tid, name, is_exec } => {
                 tasks.comm(pid, tid, name, is_exec.then_some(ticks), batch);
             }
-            Payload::Fork { pid, parent, tid, maker } => {
+            Payload::Fork { pid, parent, tid, parent_tid } => {
                 self.sampled_work.threads += 1;
-                tasks.fork((pid, parent, tid), maker, ticks, files, batch);
+                tasks.fork((pid, parent, tid), parent_tid, ticks, files, batch);
             }
             Payload::Exit { pid, tid } => tasks.exit(pid, tid, ticks, batch),
             Payload::Lost { records } => self.lost(layout, records),
@@ -94,10 +94,10 @@ impl State {
     /// Counts records that a ring had no room for. A fault whose stack is lost is still recorded, without it.
     pub(super) fn lost(&mut self, layout: Layout, records: u64) {
         let lost = match layout {
-            Layout::Work => &mut self.sampled.cpu.lost,
-            Layout::Touch => &mut self.sampled.faults.lost,
-            Layout::Tasks => &mut self.sampled.untold,
-            Layout::Stack => return,
+            Layout::CpuSamples => &mut self.sampled.cpu.lost,
+            Layout::Faults => &mut self.sampled.faults.lost,
+            Layout::ProcessRecords => &mut self.sampled.untold,
+            Layout::FaultsWithStacks => return,
         };
         *lost = lost.saturating_add(records);
     }

@@ -103,13 +103,13 @@ impl Tasks {
     pub(super) fn fork(
         &mut self,
         (pid, parent, tid): (u32, u32, u32),
-        maker: u32,
+        parent_tid: u32,
         ticks: u64,
         files: &mut Files,
         batch: &mut Batch,
     ) {
         // A new thread has the name of the thread that made it.
-        let named = self.threads.get(&maker).filter(|thread| !thread.name.is_empty());
+        let named = self.threads.get(&parent_tid).filter(|thread| !thread.name.is_empty());
         let named = named.or_else(|| self.threads.get(&parent));
         let name = named.map_or_else(String::new, |thread| thread.name.clone());
         self.threads.insert(tid, Thread { pid, name, task: None });

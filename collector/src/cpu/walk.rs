@@ -27,11 +27,11 @@ impl Walk<'_> {
         let (start, stack, is_cut) = match user {
             User::None => return None,
             // 32-bit code has other unwind rules: only the innermost frame is known.
-            User::Narrow { ip } => {
+            User::Bits32 { ip } => {
                 frames.push(self.step(CodeAddress::Exact(ip)));
                 return Some(Pseudo::NoUnwindInfo);
             }
-            User::Wide { start, stack, is_cut } => (start, stack, is_cut),
+            User::Bits64 { start, stack, is_cut } => (start, stack, is_cut),
         };
         let view = View { space: self.space, files: self.files, pid: self.pid };
         let registers = start.registers();
@@ -53,7 +53,7 @@ impl Walk<'_> {
     /// What the stack is unwound from, to be kept; nothing for threads without user space or in 32-bit code.
     // Cost: a lookup in the mappings for each word of the stack, half a tenth of a millisecond for 16 KiB.
     pub(super) fn copied(mut self, user: User<'_>, sample: usize) -> Option<Copied> {
-        let User::Wide { start, stack, is_cut } = user else { return None };
+        let User::Bits64 { start, stack, is_cut } = user else { return None };
         let mut code: Vec<MappedCode> = Vec::new();
         let (words, _) = stack.as_chunks::<8>();
         let words = words.iter().map(|word| u64::from_le_bytes(*word));

@@ -39,11 +39,11 @@ impl Events {
         let small = |kernel| touched(options, kernel, sys::PERF_COUNT_SW_PAGE_FAULTS_MIN);
         let Permitted { asked: kernel, attributes: all, processors, .. } =
             self.most_permitted(options.scope, [true, false], small)?;
-        self.open_all(options.scope, all, &processors, (Layout::Touch, self.room.pages))?;
+        self.open_all(options.scope, all, &processors, (Layout::Faults, self.room.pages))?;
         let major = touched(options, kernel, sys::PERF_COUNT_SW_PAGE_FAULTS_MAJ);
-        self.open_all(options.scope, major, &processors, (Layout::Touch, PAGES_FOR_MAJOR))?;
+        self.open_all(options.scope, major, &processors, (Layout::Faults, PAGES_FOR_MAJOR))?;
         let stacks = with_stacks(options, kernel);
-        let room = (Layout::Stack, self.room.pages * ROOM_FOR_STACKS);
+        let room = (Layout::FaultsWithStacks, self.room.pages * ROOM_FOR_STACKS);
         if let Err(error) = self.open_all(options.scope, stacks, &processors, room) {
             debug!("page faults have no stacks: {error}");
         }

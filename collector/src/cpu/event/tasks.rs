@@ -33,7 +33,7 @@ impl Events {
                 telling(wanted, kernel, new_features)
             })?;
         self.choose_clock(event, tsc)?;
-        let room = (Layout::Tasks, self.room.tasks);
+        let room = (Layout::ProcessRecords, self.room.tasks);
         match is_of_the_followed {
             true => self.follow(attributes, &processors, room),
             false => self.open_all(scope, attributes, &processors, room),

@@ -16,14 +16,14 @@ fn records_say_what_was_put_in() {
         path: b"/lib/x.so",
     });
     let stack = [1, 0, 0, 0, 0, 0, 0, 0];
-    let user = User::Wide { start: made::START, stack: &stack, is_cut: false };
+    let user = User::Bits64 { start: made::START, stack: &stack, is_cut: false };
     let chain = [&made::CHAIN[0].to_le_bytes()[..], &made::CHAIN[1].to_le_bytes()].concat();
     let sample = Payload::Sample(Sample { pid: 7, tid: 7, cpu: 3, period: 1_000_000, chain: &chain, user });
     for (bytes, payload) in [
         (made::map(7, 5), map),
         (made::sample(7, 5), sample),
         (made::comm(7, 5), Payload::Comm { pid: 7, tid: 7, name: b"name", is_exec: true }),
-        (made::fork(7, 5), Payload::Fork { pid: 7, parent: 1, tid: 7, maker: 1 }),
+        (made::fork(7, 5), Payload::Fork { pid: 7, parent: 1, tid: 7, parent_tid: 1 }),
         (made::exit(7, 5), Payload::Exit { pid: 7, tid: 7 }),
         (Made::new(sys::PERF_RECORD_LOST).u64(0).u64(9).end(5), Payload::Lost { records: 9 }),
         (Made::new(sys::PERF_RECORD_LOST_SAMPLES).u64(8).end(5), Payload::Lost { records: 8 }),
@@ -31,12 +31,12 @@ fn records_say_what_was_put_in() {
         (Made::new(sys::PERF_RECORD_KSYMBOL).u64(0).end(5), Payload::KernelCode),
         (Made::new(4242).end(5), Payload::Other),
     ] {
-        assert_eq!(parse(&bytes, Layout::Work), Ok(Record { time: 5, payload }));
+        assert_eq!(parse(&bytes, Layout::CpuSamples), Ok(Record { time: 5, payload }));
         for length in 0..bytes.len() {
             // A truncated record is another record or none, but no reason to panic.
-            let _either = parse(&bytes[..length], Layout::Work);
+            let _either = parse(&bytes[..length], Layout::CpuSamples);
             assert_eq!(split(&bytes[..length]), Err(Malformed));
-            append_all(&bytes[..length], &[], Layout::Work, &mut Vec::new());
+            append_all(&bytes[..length], &[], Layout::CpuSamples, &mut Vec::new());
         }
     }
 }
@@ -49,7 +49,7 @@ fn marked_inodes_are_no_build_ids() {
         let made = Made::with(sys::PERF_RECORD_MMAP2, sys::PERF_RECORD_MISC_MMAP_BUILD_ID);
         let made = made.u32(7).u32(7).u64(0x1000).u64(0x2000).u64(0x3000).bytes(identity);
         let bytes = made.u32(5).u32(2).text(b"/lib/x.so").end(5);
-        match parse(&bytes, Layout::Work).map(|record| record.payload) {
+        match parse(&bytes, Layout::CpuSamples).map(|record| record.payload) {
             Ok(Payload::Map(map)) => (map.build_id.to_vec(), map.identity.inode),
             other => panic!("{other:?}"),
         }
@@ -84,11 +84,15 @@ fn unfilled_room_is_not_copied() {
     let all = records.concat();
     for end in (0..=all.len()).step_by(8) {
         let mut copied = Vec::new();
-        append_all(&all[..end], &all[end..], Layout::Work, &mut copied);
+        append_all(&all[..end], &all[end..], Layout::CpuSamples, &mut copied);
         let mut left = copied.as_slice();
         for (number, record) in records.iter().enumerate() {
             let (copy, rest) = split(left).unwrap();
-            assert_eq!(parse(copy, Layout::Work), parse(record, Layout::Work), "{number} at {end}");
+            assert_eq!(
+                parse(copy, Layout::CpuSamples),
+                parse(record, Layout::CpuSamples),
+                "{number} at {end}"
+            );
             left = rest;
         }
         assert_eq!(left, []);
@@ -104,17 +108,18 @@ fn faults_say_what_was_touched() {
     let fault = || Made::new(sys::PERF_RECORD_SAMPLE).u32(7).u32(8).u64(5).u64(0x7000).u32(3).u32(0);
     let small = fault().registers(2, made::START).bare();
     let large = fault().u64(0).registers(2, made::START).u64(8).u64(1).u64(8).bare();
-    let user = User::Wide { start: made::START, stack: &[1, 0, 0, 0, 0, 0, 0, 0], is_cut: true };
+    let user = User::Bits64 { start: made::START, stack: &[1, 0, 0, 0, 0, 0, 0, 0], is_cut: true };
     let fault = Fault { pid: 7, tid: 8, address: 0x7000, sp: Some(0x20), stack: None };
-    for (bytes, layout, fault) in
-        [(small, Layout::Touch, fault), (large, Layout::Stack, Fault { stack: Some((&[], user)), ..fault })]
-    {
+    for (bytes, layout, fault) in [
+        (small, Layout::Faults, fault),
+        (large, Layout::FaultsWithStacks, Fault { stack: Some((&[], user)), ..fault }),
+    ] {
         assert_eq!(parse(&bytes, layout), Ok(Record { time: 5, payload: Payload::Fault(fault) }));
     }
     for (misc, is_code) in [(0, true), (sys::PERF_RECORD_MISC_MMAP_DATA, false)] {
         let made = Made::with(sys::PERF_RECORD_MMAP, misc).u32(7).u32(7).u64(0x1000).u64(0x2000).u64(0);
         let bytes = made.text(b"//anon").end(5);
-        let map = parse(&bytes, Layout::Touch).map(|record| record.payload);
+        let map = parse(&bytes, Layout::Faults).map(|record| record.payload);
         let Ok(Payload::Map(map)) = map else { panic!("{map:?}") };
         assert_eq!(
             (map.pid, map.start, map.length, map.is_code, map.path),
@@ -134,11 +139,11 @@ fn abi_is_told_apart() {
     };
     for (abi, user) in [
         (0, User::None),
-        (1, User::Narrow { ip: 0x30 }),
-        (2, User::Wide { start: made::START, stack: &[], is_cut: true }),
+        (1, User::Bits32 { ip: 0x30 }),
+        (2, User::Bits64 { start: made::START, stack: &[], is_cut: true }),
     ] {
         let bytes = sample(abi);
-        let Payload::Sample(found) = parse(&bytes, Layout::Work).unwrap().payload else {
+        let Payload::Sample(found) = parse(&bytes, Layout::CpuSamples).unwrap().payload else {
             panic!("no sample")
         };
         assert_eq!(found.user, user);
@@ -155,11 +160,11 @@ proptest! {
         if let Ok((record, rest)) = split(&bytes) {
             prop_assert_eq!(record.len() + rest.len(), bytes.len());
             prop_assert!(record.len() >= HEADER);
-            for layout in [Layout::Work, Layout::Touch, Layout::Stack] {
+            for layout in [Layout::CpuSamples, Layout::Faults, Layout::FaultsWithStacks] {
                 let _either = parse(record, layout);
             }
         }
-        let _either = parse(&bytes, Layout::Work);
+        let _either = parse(&bytes, Layout::CpuSamples);
     }
 
     /// Check that a sample in which any one word is changed is parsed or refused.
@@ -169,6 +174,6 @@ proptest! {
         if let Some(chunk) = bytes.get_mut(place..).and_then(|rest| rest.first_chunk_mut()) {
             *chunk = value.to_le_bytes();
         }
-        let _either = parse(&bytes, Layout::Work);
+        let _either = parse(&bytes, Layout::CpuSamples);
     }
 }

@@ -24,10 +24,10 @@ fn state() -> State {
 fn sample(state: &mut State, is_in_kernel: bool) -> Vec<Step> {
     let chain = [sys::PERF_CONTEXT_KERNEL, u64::MAX << 31].map(u64::to_le_bytes).concat();
     let chain = if is_in_kernel { chain.as_slice() } else { &[] };
-    let user = User::Wide { start: Start::of([BEFORE; COUNT]), stack: &[], is_cut: false };
+    let user = User::Bits64 { start: Start::of([BEFORE; COUNT]), stack: &[], is_cut: false };
     let before = state.batch.nodes.len();
     let sample = record::Sample { pid: PID, tid: PID, cpu: 0, period: 1, chain, user };
-    state.take(9, Layout::Work, Payload::Sample(sample));
+    state.take(9, Layout::CpuSamples, Payload::Sample(sample));
     state.batch.nodes[before..].iter().map(|(_, step)| *step).collect()
 }
 
@@ -38,7 +38,7 @@ fn sample(state: &mut State, is_in_kernel: bool) -> Vec<Step> {
 fn registers_from_before_an_exec_are_of_no_program() {
     let mut state = state();
     let exec = made::comm(PID, 1);
-    state.take(1, Layout::Work, record::parse(&exec, Layout::Work).unwrap().payload);
+    state.take(1, Layout::CpuSamples, record::parse(&exec, Layout::CpuSamples).unwrap().payload);
     assert!(matches!(sample(&mut state, true)[..], [Step::Kernel(_)]));
     assert_eq!((state.batch.samples.len(), state.batch.copies.len()), (1, 0));
     assert_eq!((state.sampled.cpu.incomplete, state.sampled.cpu.samples), (0, 1));
@@ -47,7 +47,7 @@ fn registers_from_before_an_exec_are_of_no_program() {
     assert!(steps.iter().any(|step| matches!(step, Step::Unfiled { address: BEFORE, .. })), "{steps:?}");
 
     let map = made::map_of(PID, 3, BEFORE, b"/bin/other");
-    state.take(3, Layout::Work, record::parse(&map, Layout::Work).unwrap().payload);
+    state.take(3, Layout::CpuSamples, record::parse(&map, Layout::CpuSamples).unwrap().payload);
     let steps = sample(&mut state, true);
     assert!(steps.iter().any(|step| matches!(step, Step::Code { .. })), "{steps:?}");
 }

@@ -17,11 +17,11 @@ impl Heard {
     }
 
     fn hear(&mut self, bytes: &[u8]) -> &mut Heard {
-        let record = record::parse(bytes, record::Layout::Work).unwrap();
+        let record = record::parse(bytes, record::Layout::CpuSamples).unwrap();
         let Heard { tasks, files, batch } = self;
         match record.payload {
-            Payload::Fork { pid, parent, tid, maker } => {
-                tasks.fork((pid, parent, tid), maker, record.time, files, batch);
+            Payload::Fork { pid, parent, tid, parent_tid } => {
+                tasks.fork((pid, parent, tid), parent_tid, record.time, files, batch);
             }
             Payload::Comm { pid, tid, name, is_exec } => {
                 tasks.comm(pid, tid, name, is_exec.then_some(record.time), batch);
@@ -70,15 +70,15 @@ fn fork_copies_and_exec_clears() {
     assert!(names.contains(&"other") && names.contains(&"name"), "{names:?}");
 }
 
-/// Check that a thread has its maker's name until it takes another, and that its name is reported when it ends, or
+/// Check that a thread has its parent_tid's name until it takes another, and that its name is reported when it ends, or
 /// takes another after a sample: nobody could look it up later.
 #[test]
 fn names_of_threads_are_told_at_their_ends() {
     let mut heard = Heard::new(&[]);
-    let of_thread = |kind, tid: u32, maker: u32, time: u64| {
-        record::made::Made::new(kind).u32(PID).u32(PID).u32(tid).u32(maker).u64(time).end(time)
+    let of_thread = |kind, tid: u32, parent_tid: u32, time: u64| {
+        record::made::Made::new(kind).u32(PID).u32(PID).u32(tid).u32(parent_tid).u64(time).end(time)
     };
-    let fork = |tid, maker, time| of_thread(bindings::PERF_RECORD_FORK, tid, maker, time);
+    let fork = |tid, parent_tid, time| of_thread(bindings::PERF_RECORD_FORK, tid, parent_tid, time);
     let exit = |tid, time| of_thread(bindings::PERF_RECORD_EXIT, tid, PID, time);
     let called = |tid: u32, name: &[u8], time| {
         record::made::Made::new(bindings::PERF_RECORD_COMM).u32(PID).u32(tid).text(name).end(time)
