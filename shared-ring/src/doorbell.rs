@@ -37,6 +37,45 @@ pub const MAGIC: u64 = u64::from_le_bytes(*b"mpBEL\0\0\x01");
 /// A bit of all generations, which no process epoch has, so that agents compare both in the same way.
 pub const GENERATION: u32 = 1 << 31;
 
+/// What `stat` says of a doorbell's file.
+#[derive(Clone, Copy, Debug)]
+pub struct FileStatus {
+    /// The user whose it is.
+    pub owner: u32,
+    /// Type and permissions.
+    pub mode: u32,
+    /// Names that it has.
+    pub links: u64,
+    /// Its length in bytes.
+    pub size: u64,
+}
+
+impl FileStatus {
+    /// Why agents of a user do not trust such a file, which somebody else could write to or replace.
+    ///
+    /// # Errors
+    /// When they do not, with the reason.
+    pub fn check(self, user: u32) -> Result<(), &'static str> {
+        /// As in `stat.h`, on all systems that there are.
+        const TYPE: u32 = 0o170_000;
+        const REGULAR: u32 = 0o100_000;
+        const WRITABLE_BY_OTHERS: u32 = 0o022;
+        if self.mode & TYPE != REGULAR {
+            Err("not a regular file")
+        } else if self.owner != user && self.owner != 0 {
+            Err("it belongs to another user")
+        } else if self.mode & WRITABLE_BY_OTHERS != 0 {
+            Err("writable by others")
+        } else if self.links != 1 {
+            Err("it has several names (hard links)")
+        } else if self.size != BYTES as u64 {
+            Err("its size is not one page")
+        } else {
+            Ok(())
+        }
+    }
+}
+
 /// The page.
 #[repr(C)]
 #[derive(Debug)]
@@ -115,6 +154,26 @@ mod tests {
             let after = next(before);
             assert!(after & GENERATION != 0 && after != u32::MAX && after != before, "{before:#x}");
         }
+    }
+
+    /// Check that files are trusted which only their owner, the user or root, can change.
+    #[test]
+    fn files_that_others_could_change_are_not_trusted() {
+        let fine = FileStatus { owner: 7, mode: 0o100_644, links: 1, size: 4096 };
+        assert_eq!(fine.check(7), Ok(()));
+        assert_eq!(FileStatus { owner: 0, ..fine }.check(7), Ok(()));
+        for bad in [
+            FileStatus { owner: 8, ..fine },
+            FileStatus { mode: 0o100_664, ..fine },
+            FileStatus { mode: 0o100_646, ..fine },
+            FileStatus { mode: 0o020_644, ..fine },
+            FileStatus { mode: 0o120_644, ..fine },
+            FileStatus { links: 2, ..fine },
+            FileStatus { size: 4095, ..fine },
+        ] {
+            assert!(bad.check(7).is_err(), "{bad:?}");
+        }
+        assert!(fine.check(0).is_err());
     }
 
     /// Check that a ring is for the process that it names, or for all.

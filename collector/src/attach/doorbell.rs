@@ -11,7 +11,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 use rustix::process::{Gid, Uid};
 use rustix::thread::{set_thread_res_gid, set_thread_res_uid};
-use shared_ring::doorbell::{BYTES, Doorbell, FILE, LOCK, MAGIC};
+use shared_ring::doorbell::{BYTES, Doorbell, FILE, FileStatus, LOCK, MAGIC};
 use std::fs::{DirBuilder, File};
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
@@ -97,7 +97,7 @@ impl DoorbellFile {
     pub(super) fn open(folder: &OwnedFd) -> io::Result<DoorbellFile> {
         let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let file = openat(folder, FILE, flags, Mode::empty())?;
-        check(&fstat(&file)?)?;
+        check(&fstat(folder)?, &fstat(&file)?)?;
         let file = File::from(file);
         let mut magic = [0; 8];
         file.read_exact_at(&mut magic, 8)?;
@@ -175,21 +175,11 @@ pub(super) fn as_owner<T: Send>(
     Ok(acted.unwrap_or(Err(Errno::IO))?)
 }
 
-/// Fails unless the file is a regular one with a single link, one page long, and writable by its owner alone.
-fn check(stat: &Stat) -> io::Result<()> {
-    let mode = Mode::from_raw_mode(stat.st_mode);
-    let why = if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
-        "not a regular file"
-    } else if mode.intersects(Mode::WGRP | Mode::WOTH) {
-        "writable by others"
-    } else if stat.st_nlink != 1 {
-        "it has several names (hard links)"
-    } else if stat.st_size != BYTES as i64 {
-        "its size is not one page"
-    } else {
-        return Ok(());
-    };
-    Err(io::Error::other(why))
+/// Fails unless the agents of the user whose folder it is trust the file.
+fn check(folder: &Stat, file: &Stat) -> io::Result<()> {
+    let (links, size) = (u64::from(file.st_nlink), file.st_size.cast_unsigned());
+    let status = FileStatus { owner: file.st_uid, mode: file.st_mode, links, size };
+    status.check(folder.st_uid).map_err(io::Error::other)
 }
 
 #[cfg(test)]

@@ -12,8 +12,8 @@ use core::cell::UnsafeCell;
 use core::ffi::CStr;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
-use rustix::fs::{FileType, Mode, OFlags};
-use shared_ring::doorbell::{BYTES, Doorbell, FILE, SOCKET};
+use rustix::fs::{Mode, OFlags};
+use shared_ring::doorbell::{BYTES, Doorbell, FILE, FileStatus, SOCKET};
 
 /// Where the page is looked for, best first: a variable or a folder, and what is appended to it.
 ///
@@ -134,14 +134,8 @@ fn map(path: &CStr, uid: u32, page: *mut Doorbell) -> Option<*mut Doorbell> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = rustix::fs::openat(rustix::fs::CWD, path, flags, Mode::empty()).ok()?;
     let stat = rustix::fs::fstat(&file).ok()?;
-    let is_trusted = (stat.st_uid == uid || stat.st_uid == 0)
-        && FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
-        && !Mode::from_raw_mode(stat.st_mode).intersects(Mode::WGRP | Mode::WOTH)
-        && stat.st_nlink == 1
-        && stat.st_size == BYTES as i64;
-    if !is_trusted {
-        return None;
-    }
+    let (links, size) = (u64::from(stat.st_nlink), stat.st_size.cast_unsigned());
+    FileStatus { owner: stat.st_uid, mode: stat.st_mode, links, size }.check(uid).ok()?;
     let fresh = sys::map_page_of(&file)?.cast::<Doorbell>();
     // SAFETY: mapped just now with the size of a page; every bit pattern is valid for the type.
     if !unsafe { &*fresh }.is_ours() {
