@@ -33,7 +33,7 @@
 //!  queue           ═════════════════════════════════════════════════════════════════════════════════════════
 //!    ▼              writing::write ─► Pipeline::take ─► Pipeline::run                       the writer's thread
 //!  records            Pipeline::short_records, Pipeline::record    ids of the segment become ids of the capture
-//!    ▼                capture::Writer::event ─► Encoder::push
+//!    ▼                capture::Writer::events ─► Observer::event (counts it) ─► Encoder::push
 //!  columns            … a chunk is full, or a second is over: Writer::flush ─► Encoder::finish
 //!    ▼                Output::chunk ─► Packer::pack ─► write_all
 //!  file

@@ -1,10 +1,22 @@
 //! Folders of a user through which programs of ours find each other.
 
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 /// Folders where agents of this user look for the doorbell, best first: the same list as in the agent.
 pub(crate) fn folders() -> Vec<PathBuf> {
     folders_of(rustix::process::geteuid().as_raw(), |name| std::env::var_os(name).map(PathBuf::from))
+}
+
+/// A hash of these folders, the same in all programs that have the same: FNV-1a
+/// (<https://datatracker.ietf.org/doc/html/draft-eastlake-fnv>).
+pub(crate) fn hash() -> u64 {
+    hash_of(&folders())
+}
+
+fn hash_of(folders: &[PathBuf]) -> u64 {
+    let bytes = folders.iter().flat_map(|folder| folder.as_os_str().as_bytes().iter().chain(&[0]));
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3))
 }
 
 fn folders_of(uid: u32, variable: impl Fn(&str) -> Option<PathBuf>) -> Vec<PathBuf> {
@@ -24,6 +36,15 @@ fn folders_of(uid: u32, variable: impl Fn(&str) -> Option<PathBuf>) -> Vec<PathB
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Check that programs of other builds find each other: the hash is that of the published test vectors.
+    #[test]
+    fn hash_is_the_same_in_all_builds() {
+        assert_eq!(hash_of(&[]), 0xcbf2_9ce4_8422_2325);
+        // "a" and then a zero byte.
+        assert_eq!(hash_of(&[PathBuf::from("a")]), 0x089b_e207_b544_f1e4);
+        assert_ne!(hash_of(&["a".into(), "b".into()]), hash_of(&["ab".into()]));
+    }
 
     /// Check that the folders are those that agents look in.
     #[test]

@@ -17,7 +17,6 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType};
 use std::ffi::{OsStr, OsString};
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::sync::Arc;
@@ -176,9 +175,7 @@ fn address_of(pid: u32) -> rustix::io::Result<SocketAddrUnix> {
 
 /// One daemon per doorbell: with another `SYSPROF_MEMPROF_DIR` there can be another daemon.
 fn daemon() -> rustix::io::Result<SocketAddrUnix> {
-    let mut hasher = DefaultHasher::new();
-    crate::base::folders::folders().hash(&mut hasher);
-    let (uid, folders) = (rustix::process::geteuid().as_raw(), hasher.finish());
+    let (uid, folders) = (rustix::process::geteuid().as_raw(), crate::base::folders::hash());
     SocketAddrUnix::new_abstract_name(format!("sysprof-memprof-daemon-{uid}-{folders:016x}").as_bytes())
 }
 
