@@ -46,7 +46,7 @@ fn no_block_ends_before_it_begins_on_a_busy_machine() {
 
 /// Check the same for frees that are recorded with their stacks.
 #[test]
-fn no_traced_free_comes_before_its_allocation() {
+fn no_free_with_a_stack_comes_before_its_allocation() {
     let program = c("hands_over_at_once").flags(["-O2"]).build();
     for way in ["ring", "place"] {
         check(&program, &[way, "10000", "0"], &["--free-stacks"], "");

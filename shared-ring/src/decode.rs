@@ -113,7 +113,7 @@ fn escape(field: u64, delta: u64, words: &[u64]) -> Result<(u64, Record, usize),
             Record::Alloc { address: word(1), size: word(2), alignment, stack: high(3) }
         }
         Opcode::FreeLong => Record::Free { address: word(1) },
-        Opcode::TracedFree => Record::TracedFree { address: word(1), stack: low(2) },
+        Opcode::FreeWithStack => Record::FreeWithStack { address: word(1), stack: low(2) },
         Opcode::ReallocBegin => Record::ReallocBegin { address: word(1) >> 16, serial: word(1) as u16 },
         Opcode::ReallocEnd => Record::ReallocEnd {
             address: word(1) >> 16,
@@ -203,7 +203,7 @@ mod tests {
                 20 => Record::ReportFree { pool: stack, address: size },
                 21 => Record::ReportRealloc { pool: stack, old: size, address, size: !size, stack: log2 },
                 22 => Record::Named(Named::Pool(stack)),
-                23 => Record::TracedFree { address, stack },
+                23 => Record::FreeWithStack { address, stack },
                 24 => Record::AllocFailed { size, alignment: address, count: !size, error: log2, stack },
                 _ => Record::Time { time: size },
             },
@@ -268,7 +268,7 @@ mod tests {
         assert_eq!(encode(Record::ReportFree { pool: 1, address: 2 }, 0).0[..3], [25 << 20, 2, 1]);
         let realloc = Record::ReportRealloc { pool: 1, old: 2, address: 3, size: 4, stack: 5 };
         assert_eq!(encode(realloc, 0).0[..5], [26 << 20, 2, 3, 4, 5 << 32 | 1]);
-        let free = Record::TracedFree { address: 2, stack: 3 };
+        let free = Record::FreeWithStack { address: 2, stack: 3 };
         assert_eq!(encode(free, 5).0[..3], [29 << 20 | 5, 2, 3]);
         let failed = Record::AllocFailed { size: u64::MAX, alignment: 3, count: 2, error: 12, stack: 4 };
         assert_eq!(encode(failed, 5).0[..5], [30 << 20 | 5, u64::MAX, 3, 2, 4 << 32 | 12]);

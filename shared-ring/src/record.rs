@@ -94,8 +94,8 @@ pub enum Opcode {
     Pool = 27,
     /// See [`Named::Mark`].
     Mark = 28,
-    /// See [`Record::TracedFree`].
-    TracedFree = 29,
+    /// See [`Record::FreeWithStack`].
+    FreeWithStack = 29,
     /// See [`Record::AllocFailed`].
     AllocFailed = 30,
 }
@@ -131,7 +131,7 @@ impl Opcode {
         (Opcode::ReportRealloc, 5),
         (Opcode::Pool, 2),
         (Opcode::Mark, 2),
-        (Opcode::TracedFree, 3),
+        (Opcode::FreeWithStack, 3),
         (Opcode::AllocFailed, 5),
     ];
 
@@ -177,7 +177,7 @@ pub enum Record {
         address: u64,
     },
     /// The same when stacks of frees are wanted.
-    TracedFree {
+    FreeWithStack {
         /// Its address.
         address: u64,
         /// Stack id.
@@ -390,8 +390,8 @@ pub fn encode(record: Record, delta: u64) -> ([u64; MAX_WORDS], usize) {
             ([first(Opcode::AllocLong), address, size, pair(stack, log2), 0, 0], 4)
         }
         Record::Free { address } => ([first(Opcode::FreeLong), address, 0, 0, 0, 0], 2),
-        Record::TracedFree { address, stack } => {
-            ([first(Opcode::TracedFree), address, u64::from(stack), 0, 0, 0], 3)
+        Record::FreeWithStack { address, stack } => {
+            ([first(Opcode::FreeWithStack), address, u64::from(stack), 0, 0, 0], 3)
         }
         Record::ReallocBegin { address, serial } => {
             ([first(Opcode::ReallocBegin), address << 16 | u64::from(serial), 0, 0, 0, 0], 2)

@@ -20,7 +20,7 @@ fn invalid(made: &Made, limit: usize) -> (Profile, Vec<InvalidFreeRow>, u64) {
     (profile, rows, more)
 }
 
-fn traced_free(made: &mut Made, thread: ThreadId, address: u64, stack: NodeId) {
+fn free_with_stack(made: &mut Made, thread: ThreadId, address: u64, stack: NodeId) {
     made.event(thread, Action::Free { address, stack });
 }
 
@@ -36,8 +36,8 @@ fn wrong() -> (Made, ThreadId, ThreadId) {
     made.alloc(one, 0x1000, 100, grow);
     made.free(one, 0x1000);
     made.alloc(one, 0x1000, 64, make);
-    traced_free(&mut made, two, 0x1000, drop);
-    traced_free(&mut made, one, 0x1000, oops);
+    free_with_stack(&mut made, two, 0x1000, drop);
+    free_with_stack(&mut made, one, 0x1000, oops);
     made.alloc(one, 0x2000, 10, make);
     made.realloc(one, 1, 0x2000, ReallocOutcome::Block { address: 0x3000, size: 20, stack: grow });
     made.free(two, 0x2000);

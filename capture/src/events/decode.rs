@@ -302,7 +302,7 @@ impl Decoder {
                 let alignment = varint::take(&mut columns[Column::Alignment])?;
                 Action::Alloc { address, size, alignment, stack }
             }
-            Kind::TracedFree => {
+            Kind::FreeWithStack => {
                 let (key, class) = self.freed(columns, thread)?;
                 self.model.freed(thread, key, class);
                 let lane = self.model.lane(thread);

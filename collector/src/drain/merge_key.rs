@@ -60,7 +60,7 @@ impl Rank {
             Some(Opcode::AllocLong | Opcode::ReallocEnd | Opcode::Map | Opcode::ReportAlloc) => Rank::Begin,
             Some(
                 Opcode::FreeLong
-                | Opcode::TracedFree
+                | Opcode::FreeWithStack
                 | Opcode::ReallocBegin
                 | Opcode::Unmap
                 | Opcode::Remap

@@ -155,7 +155,7 @@ pub(crate) fn freeing_otherwise(address: usize, caller: Caller) {
     }
     let address = address as u64;
     let record = match process::traces_frees() {
-        true => Record::TracedFree { address, stack: hook.state().stack(caller, 0) },
+        true => Record::FreeWithStack { address, stack: hook.state().stack(caller, 0) },
         false => Record::Free { address },
     };
     let time = hook.state().emit(record, 0, 1);

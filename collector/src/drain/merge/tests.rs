@@ -97,7 +97,7 @@ fn beginnings_come_first_in_a_tie() {
     for address in [BLOCK, BLOCK + 1] {
         let ends = [
             free(address),
-            Record::TracedFree { address, stack },
+            Record::FreeWithStack { address, stack },
             Record::ReallocBegin { address, serial: 1 },
             Record::ReportFree { pool, address },
             Record::ReportRealloc { pool, old, address, size: 1, stack },

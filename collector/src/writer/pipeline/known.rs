@@ -94,7 +94,7 @@ impl Known {
                 Action::Alloc { address, size, alignment, stack: stack(id)? }
             }
             Record::Free { address } => Action::Free { address, stack: NodeId::ROOT },
-            Record::TracedFree { address, stack: id } => Action::Free { address, stack: stack(id)? },
+            Record::FreeWithStack { address, stack: id } => Action::Free { address, stack: stack(id)? },
             Record::ReallocBegin { address, serial } => Action::ReallocBegin { address, serial },
             Record::ReallocEnd { serial, address, size, stack: id } => {
                 let outcome = ReallocOutcome::Block { address, size, stack: stack(id)? };
