@@ -18,11 +18,13 @@ use bincode::config::{Configuration, Limit, LittleEndian, Varint};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+use std::ops::RangeInclusive;
 
 /// Changes whenever the same files would give another answer for an address, or answers are stored differently.
 const VERSION: u32 = 6;
-/// Most answers kept for one module. Asking for more takes long anyway.
-const MOST_ANSWERS: usize = 1 << 13;
+/// Most answers kept for one module, by how many the last recording asked for: reading those that nobody asks for takes
+/// a short recording longer than finding its own.
+const MOST_ANSWERS: RangeInclusive<usize> = 1 << 10..=1 << 13;
 /// Most bytes of the answers of one module.
 const MOST_BYTES: usize = 8 << 20;
 /// The fastest useful level.
@@ -47,6 +49,8 @@ pub(crate) struct Answers<'a> {
     /// The cache, the name in it, and the origin. None when answers are not kept.
     place: Option<(&'a Cache, String, Origin)>,
     known: HashMap<u64, Lookup>,
+    /// Addresses of kept answers, those asked for last first.
+    kept: Vec<u64>,
     is_changed: bool,
 }
 
@@ -70,15 +74,18 @@ struct Answer {
 impl<'a> Answers<'a> {
     /// Answers that are not kept.
     pub(crate) fn none() -> Answers<'a> {
-        Answers { place: None, known: HashMap::new(), is_changed: false }
+        Answers { place: None, known: HashMap::new(), kept: Vec::new(), is_changed: false }
     }
 
     /// The answers kept for this origin.
     pub(crate) fn of(cache: &'a Cache, origin: Origin) -> Answers<'a> {
         let hash = BuildHasherDefault::<DefaultHasher>::default().hash_one((VERSION, &origin));
         let name = format!("{hash:016x}");
-        let known = cache.read(&name, MOST_BYTES).and_then(|bytes| unpack(&bytes, &origin));
-        Answers { known: known.unwrap_or_default(), place: Some((cache, name, origin)), is_changed: false }
+        let known =
+            cache.read(&name, MOST_BYTES).and_then(|bytes| unpack(&bytes, &origin)).unwrap_or_default();
+        let kept = known.iter().map(|(address, _)| *address).collect();
+        let place = Some((cache, name, origin));
+        Answers { place, known: known.into_iter().collect(), kept, is_changed: false }
     }
 
     /// The known answer for an address.
@@ -86,29 +93,33 @@ impl<'a> Answers<'a> {
         self.known.get(&address)
     }
 
-    /// Adds an answer, if there is room for it and it depends on the origin alone.
+    /// Adds an answer, if it depends on the origin alone.
     pub(crate) fn add(&mut self, address: u64, lookup: &Lookup) {
         let is_lasting = matches!(lookup.reason, None | Some(Reason::NoSymbolHere));
-        if self.place.is_some() && is_lasting && self.known.len() < MOST_ANSWERS {
+        if self.place.is_some() && is_lasting {
             self.known.insert(address, lookup.clone());
             self.is_changed = true;
         }
     }
 
-    /// Stores the answers. If that fails, the next recording takes as long as this one.
-    pub(crate) fn keep(self) {
-        if let Some((cache, name, origin)) = self.place
-            && self.is_changed
-            && let Some(bytes) = pack(origin, self.known)
-        {
+    /// Stores the answers, if there are new ones: those that were asked for, and as much as there is room for of those
+    /// that earlier recordings asked for. If that fails, the next recording takes as long as this one.
+    pub(crate) fn keep(self, asked: &[u64]) {
+        let Answers { place: Some((cache, name, origin)), mut known, kept, is_changed: true } = self else {
+            return;
+        };
+        let most = (2 * asked.len()).clamp(*MOST_ANSWERS.start(), *MOST_ANSWERS.end());
+        let addresses = asked.iter().chain(&kept);
+        let answers = addresses.filter_map(|address| Some((*address, known.remove(address)?)));
+        if let Some(bytes) = pack(origin, answers.take(most)) {
             cache.write(&name, &bytes);
         }
     }
 }
 
 /// The bytes of a file; none when there would be too many.
-fn pack(origin: Origin, known: HashMap<u64, Lookup>) -> Option<Vec<u8>> {
-    let mut answers: Vec<Answer> = known
+fn pack(origin: Origin, known: impl IntoIterator<Item = (u64, Lookup)>) -> Option<Vec<u8>> {
+    let answers = known
         .into_iter()
         .map(|(address, lookup)| Answer {
             address,
@@ -118,14 +129,13 @@ fn pack(origin: Origin, known: HashMap<u64, Lookup>) -> Option<Vec<u8>> {
             frames: lookup.frames,
         })
         .collect();
-    answers.sort_unstable_by_key(|answer| answer.address);
     let plain = bincode::serde::encode_to_vec(Stored { version: VERSION, origin, answers }, CONFIG).ok()?;
     let packed = zstd::bulk::compress(&plain, LEVEL).ok()?;
     (plain.len() <= MOST_BYTES).then(|| [&crc32fast::hash(&packed).to_le_bytes(), &packed[..]].concat())
 }
 
 /// The answers in a file, if it is intact and has this origin.
-fn unpack(bytes: &[u8], origin: &Origin) -> Option<HashMap<u64, Lookup>> {
+fn unpack(bytes: &[u8], origin: &Origin) -> Option<Vec<(u64, Lookup)>> {
     let (checksum, packed) = bytes.split_first_chunk()?;
     if crc32fast::hash(packed) != u32::from_le_bytes(*checksum) {
         return None;
@@ -170,14 +180,14 @@ mod tests {
         answers.add(10, &lookup("f"));
         answers.add(20, &nameless);
         answers.add(30, &Lookup::without(Reason::UnreadableElf));
-        answers.keep();
+        answers.keep(&[10, 20, 30]);
 
         let mut answers = Answers::of(&cache, origin(2));
         assert_eq!(answers.find(10), Some(&lookup("f")));
         assert_eq!(answers.find(20), Some(&nameless));
         assert_eq!(answers.find(30), None);
         answers.add(40, &lookup("g"));
-        answers.keep();
+        answers.keep(&[40]);
         let answers = Answers::of(&cache, origin(2));
         assert_eq!(
             [10, 40].map(|address| answers.find(address).and_then(Lookup::function)),
@@ -188,7 +198,7 @@ mod tests {
     /// Check that answers are used for their origin only: each part of it counts.
     #[test]
     fn other_origins_have_other_answers() {
-        let packed = pack(origin(2), HashMap::from([(10, lookup("f"))])).unwrap();
+        let packed = pack(origin(2), [(10, lookup("f"))]).unwrap();
         assert!(unpack(&packed, &origin(2)).is_some());
         let changed = |change: fn(&mut Origin)| {
             let mut origin = origin(2);
@@ -209,26 +219,40 @@ mod tests {
         }
     }
 
-    /// Check that the number of kept answers is bounded, and that further ones cost nothing.
+    /// Check that the number of kept answers is bounded by how many are asked for, and that those nobody has asked for
+    /// the longest go first.
     #[test]
     fn answers_are_bounded() {
         let folder = tempfile::tempdir().unwrap();
         let cache = Cache::in_folder(folder.path());
-        let mut answers = Answers::of(&cache, origin(2));
-        (0..MOST_ANSWERS as u64 + 10).for_each(|address| answers.add(address, &lookup("f")));
-        answers.keep();
-        let answers = Answers::of(&cache, origin(2));
-        let last = MOST_ANSWERS as u64 - 1;
-        assert!(answers.find(last).is_some() && answers.find(last + 1).is_none());
+        let (few, many) = (*MOST_ANSWERS.start() as u64, *MOST_ANSWERS.end() as u64);
+        let ask = |addresses: std::ops::Range<u64>| {
+            let mut answers = Answers::of(&cache, origin(2));
+            let new: Vec<u64> =
+                addresses.clone().filter(|address| answers.find(*address).is_none()).collect();
+            new.iter().for_each(|address| answers.add(*address, &lookup("f")));
+            let asked: Vec<u64> = addresses.collect();
+            answers.keep(&asked);
+            (asked.len() - new.len()) as u64
+        };
+        assert_eq!(ask(0..many + 10), 0);
+        assert_eq!(ask(many - 5..many + 5), 5, "the others were too many");
+        assert_eq!(
+            ask(0..few),
+            few - 10,
+            "few are kept when few are asked for, the last ones and the first of before"
+        );
+        assert_eq!(ask(many + 20..many + 21), 0);
+        assert_eq!(ask(many - 5..many), 0, "they had to go");
         let endless = "x".repeat(MOST_BYTES);
-        assert!(pack(origin(2), HashMap::from([(1, lookup(&endless))])).is_none());
+        assert!(pack(origin(2), [(1, lookup(&endless))]).is_none());
     }
 
     proptest! {
         /// Check that damaged files give no answers, even those with a valid checksum.
         #[test]
         fn damaged_files_have_no_answers(at: prop::sample::Index, flip in 1_u8.., noise in prop::collection::vec(any::<u8>(), 0..200)) {
-            let whole = pack(origin(2), HashMap::from([(10, lookup("f"))])).unwrap();
+            let whole = pack(origin(2), [(10, lookup("f"))]).unwrap();
             let mut damaged = whole.clone();
             damaged[at.index(whole.len())] ^= flip;
             prop_assert!(unpack(&damaged, &origin(2)).is_none());

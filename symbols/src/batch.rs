@@ -119,7 +119,7 @@ impl Symbolizer {
         if let Ok(Opened::Module(module)) = &opened
             && module.answers_last()
         {
-            answers.keep();
+            answers.keep(&batch.addresses);
         }
         Some(())
     }
@@ -225,7 +225,7 @@ mod tests {
         let mut answers = symbolizer.answers(&opened);
         let owner = crate::SourceFrame { function: Some("planted".into()), ..Default::default() };
         answers.add(1, &Lookup { frames: vec![owner], ..Lookup::default() });
-        answers.keep();
+        answers.keep(&[1]);
         let batches = [Batch { source: Source::File(file), addresses: vec![1, 2] }];
         let mut found = Vec::new();
         let Ok(()) = symbolizer.look_up(&batches, &AtomicBool::new(false), |(_, place, lookup)| {
