@@ -186,7 +186,7 @@ pub enum Action {
     AllocFailed {
         /// Bytes that were asked for; [`u64::MAX`] where the product of count and size overflows.
         size: u64,
-        /// Count and size whose product overflows. Captures of earlier versions do not have them.
+        /// Count and size whose product overflows.
         factors: Option<(u64, u64)>,
         /// Alignment that was asked for, possibly an invalid one; 0 where the caller gave none.
         alignment: u64,

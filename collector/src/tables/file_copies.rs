@@ -20,7 +20,8 @@ use symbols::ModuleFile;
 /// Largest file that is copied, and most bytes of all copies: reading them takes some milliseconds.
 const LARGEST: u64 = 8 << 20;
 const MOST: u64 = 32 << 20;
-/// Files that have not changed for so long are not expected to.
+/// Files that nobody has written to for so long are not expected to change. When they came to this machine does not
+/// matter: in a container all have just come.
 const YOUNG: Duration = Duration::from_hours(24);
 
 /// The copies of a recording.
@@ -37,9 +38,7 @@ impl FileCopies {
     /// Copies the file of a module if it may be written to again, and still is what was mapped.
     pub(crate) fn keep(&self, module: ModuleId, file: &ModuleFile, handle: &File) {
         let Ok(metadata) = handle.metadata() else { return };
-        let last = metadata.mtime().max(metadata.ctime());
-        let age = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
-        let is_young = age.saturating_sub(last.unsigned_abs()) < YOUNG.as_secs();
+        let is_young = metadata.modified().is_ok_and(|modified| modified + YOUNG > SystemTime::now());
         let length = metadata.len();
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let is_writable = metadata.mode() & 0o222 != 0;
@@ -110,7 +109,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     /// Check that a young file is known after something else was written into it, that one which was removed is left
-    /// to its handle, and that large files and those that nobody may write to are not copied.
+    /// to its handle, and that large files, old ones, and those that nobody may write to are not copied.
     #[test]
     fn files_that_are_rewritten_are_known() {
         let folder = tempfile::tempdir().unwrap();
@@ -139,6 +138,14 @@ mod tests {
             &hold(&closed).unwrap(),
         );
         assert!(!copies.0.lock().unwrap().by_module.contains_key(&ModuleId::from_index(4)));
+        let old = folder.path().join("old");
+        fs::write(&old, b"before").unwrap();
+        let yesterday = SystemTime::now() - YOUNG - Duration::from_secs(1);
+        File::open(&old).unwrap().set_modified(yesterday).unwrap();
+        let (handle, status) = (hold(&old).unwrap(), fs::metadata(&old).unwrap());
+        let file = ModuleFile { modified_ns: modified_ns(&status), ..ModuleFile::at(&old) };
+        copies.keep(ModuleId::from_index(5), &file, &handle);
+        assert!(!copies.0.lock().unwrap().by_module.contains_key(&ModuleId::from_index(5)));
         let (other, stale, handle) = keep(3, "stale", b"before");
         let before =
             |(module, file, handle): &(ModuleId, ModuleFile, Arc<File>)| copies.before(*module, file, handle);
