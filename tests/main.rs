@@ -37,6 +37,7 @@ mod event_order;
 mod exit_scans;
 mod injected;
 mod long_recordings;
+mod metrics;
 mod namespaces;
 mod output_file;
 mod overload;

@@ -130,7 +130,7 @@ pub use sampling::{Sampling, Weight};
 pub use scan::{Area, AreaKind, Object, Pointer, Scan};
 pub use sink::Sink;
 pub use sniff::{SNIFF_LENGTH, Sniff, sniff};
-pub use source::ReadAt;
+pub use source::{EndedFile, ReadAt};
 pub use stack_copy::{MappedCode, StackCopy};
 pub use version::{MAGIC, VERSION, Version};
 pub use writer::{Create, Writer};

@@ -220,8 +220,21 @@ impl<W: Sink, O: Observer> Writer<W, O> {
     where
         O: Clone,
     {
+        let observer = self.observer.clone();
+        self.end_with(observer, summary)
+    }
+
+    /// The same without results, for readers of the tables: it takes no time to speak of.
+    ///
+    /// # Errors
+    /// As [`Writer::flush`].
+    pub fn index_so_far(&mut self, summary: &Summary) -> Result<Vec<u8>, Error> {
+        self.end_with(LiveBlocks::default(), summary)
+    }
+
+    fn end_with<E: Observer>(&mut self, observer: E, summary: &Summary) -> Result<Vec<u8>, Error> {
         self.flush()?;
-        let mut end = Writer::empty(Vec::new(), self.observer.clone())?;
+        let mut end = Writer::empty(Vec::new(), observer)?;
         (end.output.offset, end.index_before) = (self.output.offset, self.index_before);
         (end.chunks, end.events) = (self.chunks.clone(), self.events);
         end.finish(summary)

@@ -20,6 +20,7 @@ pub(crate) mod frees;
 pub(crate) mod header;
 pub(crate) mod history;
 pub(crate) mod html;
+mod http;
 pub(crate) mod import;
 pub(crate) mod info;
 pub(crate) mod install_agent;

@@ -110,4 +110,5 @@ pub use session::{Finished, Progress, Session};
 pub use shared_ring::PROTOCOL_VERSION;
 pub use shared_ring::control::MAX_SAMPLE_INTERVAL;
 pub use writer::aggregator::{Aggregator, Begin};
+pub use writer::live_heap::LiveHeap;
 pub use writer::snapshot::Taken;

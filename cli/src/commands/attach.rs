@@ -1,6 +1,7 @@
 //! `attach`: records processes that run already.
 
 use super::attacher::{Attacher, take_back};
+use super::http::{Current, HttpOptions};
 use super::parts::{Limits, Series};
 use super::process_selector::{self, ProcessSelector, process_selector};
 use super::recording_options::{Kind, RecordingOptions};
@@ -42,6 +43,8 @@ Examples:
   sysprof-memprof attach 4711 --max-size 1G --keep 5
   # For days: keep totals per stack, no individual events
   sysprof-memprof attach 4711 --aggregate
+  # Metrics for Prometheus at /metrics, profiles for go tool pprof at /debug/pprof/heap
+  sysprof-memprof attach 4711 --http 127.0.0.1:9464
   # Set marks, for diff --from 'snapshot 1' --to 'snapshot 2'
   sysprof-memprof attach 4711 --snapshot-every 10m")]
 pub(crate) struct Arguments {
@@ -64,6 +67,8 @@ pub(crate) struct Arguments {
     recording: RecordingOptions,
     #[command(flatten)]
     limits: Limits,
+    #[command(flatten)]
+    http: HttpOptions,
 }
 
 /// Records until the recording is over.
@@ -78,6 +83,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
             "--max-size goes on in another file, and what is sent is one: leave one of both out"
         )));
     }
+    let bound = arguments.http.bind()?;
     output::prepare(&capture, arguments.recording.force)?;
     lift_limits();
     supervise::start_tracer(false);
@@ -98,6 +104,10 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
             limit.unwrap_or_default()
         ));
     }
+    let current = Current::default();
+    current.set(Some(session.requests()));
+    // Serves until it is dropped.
+    let _server = bound.map(|bound| bound.serve(current.recordings(), &arguments.recording)).transpose()?;
     let end = arguments.duration.zip(attacher.began).map(|(duration, began)| began + duration);
     loop {
         let is_over = || !session.is_recording() || end.is_some_and(|end| Instant::now() >= end);
@@ -108,9 +118,13 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
         if is_interrupted.context("cannot wait for signals")? || is_over() {
             break;
         }
+        current.set(None);
         let (processes, next) = series.turn(session);
         session = match arguments.begin(next, &processes, &mut attacher) {
-            Ok((session, _)) => session,
+            Ok((session, _)) => {
+                current.set(Some(session.requests()));
+                session
+            }
             Err(failure) => {
                 series.wait();
                 let is_gone = |pid: &u32| !Path::new("/proc").join(pid.to_string()).exists();
@@ -118,6 +132,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
             }
         };
     }
+    current.set(None);
     let injected = attacher.injected;
     let finished = supervise::finish(session, signals, Vec::new(), 0, quiet)
         .map_err(|error| Failure::new(FAILED, error))?;

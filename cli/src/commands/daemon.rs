@@ -11,6 +11,7 @@
 //!
 //! While nothing is recorded there are no sessions: only two waiting threads, and no descriptors.
 
+use super::http::HttpOptions;
 use super::parts::{self, Limits, Series};
 use super::process_selector::{self, ProcessSelector, process_selector};
 use super::recording_options::{Kind, RecordingOptions};
@@ -53,7 +54,9 @@ Examples:
   sysprof-memprof daemon --folder /var/lib/memprof &
   sysprof-memprof start 4711
   sysprof-memprof snapshot 4711 before.memprof
-  sysprof-memprof stop 4711")]
+  sysprof-memprof stop 4711
+  # Metrics and profiles of all recordings
+  sysprof-memprof daemon --folder /var/lib/memprof --http 127.0.0.1:9464")]
 pub(crate) struct Arguments {
     /// Folder for captures, which are named by program, pid and time
     #[arg(long, value_name = "DIR", default_value = ".")]
@@ -62,6 +65,8 @@ pub(crate) struct Arguments {
     recording: RecordingOptions,
     #[command(flatten)]
     limits: Limits,
+    #[command(flatten)]
+    http: HttpOptions,
 }
 
 /// Make the daemon record running processes
@@ -87,6 +92,7 @@ pub(crate) fn execute(arguments: Arguments) -> Outcome {
             "the daemon writes one capture per process: give --folder instead of --output"
         )));
     }
+    let bound = arguments.http.bind()?;
     let folder = std::path::absolute(&arguments.folder).context("cannot name the folder")?;
     output::check(&folder.join("capture.memprof"), true)?;
     lift_limits();
@@ -109,6 +115,9 @@ pub(crate) fn execute(arguments: Arguments) -> Outcome {
     let named = named
         .map_err(|error| Failure::usage(anyhow!(error).context("is there another daemon of this user?")))?;
     let numbered = numbered.context("cannot listen for commands")?;
+    let of_server = requests.clone();
+    let server =
+        bound.map(|bound| bound.serve(Box::new(move || of_server.all()), &requests.recording)).transpose()?;
     message::plain(&format!("Recording to {} on demand, until ^C.", requests.folder.display()));
     loop {
         match signals.next(ROUND).context("cannot wait for signals")? {
@@ -121,7 +130,7 @@ pub(crate) fn execute(arguments: Arguments) -> Outcome {
         }
     }
     // No requests come in any more once the last captures are finished.
-    drop((named, numbered));
+    drop((named, numbered, server));
     requests.finish_all();
     Ok(ExitCode::SUCCESS)
 }
@@ -285,9 +294,13 @@ impl Requests {
         Ok(path.display().to_string())
     }
 
+    /// The handles of all recordings.
+    fn all(&self) -> Vec<collector::Requests> {
+        self.held().sessions.values().map(|(session, _)| session.requests()).collect()
+    }
+
     fn snapshot_all(&self) {
-        let all: Vec<_> = self.held().sessions.values().map(|(session, _)| session.requests()).collect();
-        all.iter().for_each(super::snapshot::take);
+        self.all().iter().for_each(super::snapshot::take);
     }
 
     /// Finishes captures whose processes are gone, and continues in new ones where a capture is full.

@@ -316,6 +316,11 @@ impl RecordingOptions {
         self.aggregate
     }
 
+    /// What the user says of the recording.
+    pub(crate) fn labels(&self) -> Vec<(String, String)> {
+        self.labels.clone()
+    }
+
     /// Where viewers find names while the capture grows.
     pub(crate) fn naming(&self) -> Naming {
         self.symbols.naming(self.no_symbolize)

@@ -9,9 +9,10 @@ use crate::drain::Shared;
 use crate::image::exit_scan::{ExitScan, Place};
 use crate::ptrace::refusal::Refusal;
 use crate::scan::{Scanned, scan};
+use crate::writer::live_heap::LiveHeap;
 use crate::writer::pipeline::MarkRequest;
 use crate::writer::snapshot::{self, Taken};
-use crate::writer::tasks::{self, Task};
+use crate::writer::tasks::{self, LiveHeapRequest, Task};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
@@ -166,6 +167,20 @@ impl Requests {
         let so_far = answer.recv().map_err(|_| Error::Over)?.map_err(failed)?;
         snapshot::write(&self.path, &so_far, output).map_err(failed)?;
         Ok(Taken::Capture)
+    }
+
+    /// What the recorded processes hold and have allocated now. All that happened before is in it if `is_exact`, which
+    /// may take a third of a second; otherwise what has come so far.
+    ///
+    /// # Errors
+    /// When nothing is written any more.
+    pub fn live_heap(&self, is_exact: bool) -> Result<LiveHeap, Error> {
+        let failed = |source| Error::Capture { path: self.path.clone(), source };
+        let capture = (self.keeps == Keeps::All).then(|| self.path.clone());
+        let time = is_exact.then(|| self.clock.now());
+        let (asked, answer) = mpsc::channel();
+        self.give(Task::LiveHeap(LiveHeapRequest { shared: self.shared.clone(), time, capture }, asked))?;
+        answer.recv().map_err(|_| Error::Over)?.map_err(failed)
     }
 
     fn give(&self, task: Task) -> Result<(), Error> {

@@ -2,6 +2,7 @@
 
 mod known;
 mod lifecycle;
+mod live_heap;
 mod marks;
 mod samples;
 mod scans;
@@ -24,8 +25,9 @@ use crate::tables::addresses::Addresses;
 use crate::tables::modules::KnownFiles;
 use crate::tables::processes::{Processes, Rules};
 use crate::tables::totals::Totals;
-use capture::{AHEAD, Action, Error, Event, Metadata, NodeId, ThreadId};
+use capture::{AHEAD, Action, CounterKind, Error, Event, Metadata, NodeId, ProcessId, ThreadId};
 use known::{Images, Owner};
+use rustc_hash::FxHashMap;
 use shared_ring::decode::{Short, decode};
 use shared_ring::record::Record;
 use shared_ring::record::name::Name;
@@ -46,6 +48,8 @@ pub(crate) struct Pipeline {
     pub(crate) names: Names,
     pub(crate) addresses: Addresses,
     samples: cpu::SampleWriter,
+    /// The last value of each.
+    counters: FxHashMap<(Option<ProcessId>, CounterKind), u64>,
     /// Events that are written together.
     events: Vec<Event>,
 }
@@ -66,6 +70,7 @@ impl Pipeline {
             names: Names::default(),
             addresses,
             samples: cpu::SampleWriter::default(),
+            counters: FxHashMap::default(),
             events: Vec::with_capacity(AHEAD),
         }
     }

@@ -1,5 +1,6 @@
 //! Tasks that other threads give the writer's thread, done between two batches of records.
 
+use super::live_heap::LiveHeap;
 use super::pipeline::Pipeline;
 use super::pipeline::{MarkRequest, Rest};
 use super::snapshot::SoFar;
@@ -9,6 +10,7 @@ use crate::image::exit_scan::Place;
 use crate::scan::Scanned;
 use capture::Error;
 use std::collections::VecDeque;
+use std::path::PathBuf;
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
@@ -20,6 +22,8 @@ const ON_THE_WAY: Duration = Duration::from_millis(300);
 pub(crate) enum Task {
     /// Deliver the capture as it is, with the drain thread's counts.
     SoFar(Arc<Shared>, mpsc::Sender<Result<SoFar, Error>>),
+    /// Deliver the numbers as they are, when all that happened up to this time is in them.
+    LiveHeap(LiveHeapRequest, mpsc::Sender<Result<LiveHeap, Error>>),
     /// Set a mark, and say whether there was a thread to set it for.
     Mark(MarkRequest, mpsc::Sender<bool>),
     /// Write what was found in a process's memory, and say whether the process is known. A process at exit is
@@ -27,6 +31,16 @@ pub(crate) enum Task {
     Scan(Box<Scanned>, Option<Place>, mpsc::Sender<bool>),
     /// Write the rest of a scan.
     Pointers(Rest, mpsc::Sender<bool>),
+}
+
+/// What a state is asked of.
+#[derive(Debug)]
+pub(crate) struct LiveHeapRequest {
+    pub(crate) shared: Arc<Shared>,
+    /// Events up to this time count; none: those that have come so far.
+    pub(crate) time: Option<u64>,
+    /// The file with the tables.
+    pub(crate) capture: Option<PathBuf>,
 }
 
 /// Sends tasks to the writer.
@@ -94,6 +108,11 @@ impl Tasks {
                 Task::Mark(mark, answer) if is_due(mark.time, given.elapsed(), pipeline) => {
                     let _ = answer.send(pipeline.mark(&mark)?);
                 }
+                Task::LiveHeap(LiveHeapRequest { shared, time, capture }, answer)
+                    if time.is_none_or(|time| is_due(time, given.elapsed(), pipeline)) =>
+                {
+                    drop(answer.send(pipeline.live_heap(&shared.counts, capture)));
+                }
                 Task::Scan(scanned, at_end, answer)
                     if at_end.is_some_and(|place| pipeline.processes.in_place(place).is_some())
                         || is_due(scanned.time, given.elapsed(), pipeline) =>
@@ -113,7 +132,7 @@ impl Tasks {
                         let _ = answer.send(true);
                     }
                 }
-                task @ (Task::Mark(..) | Task::Scan(..)) => {
+                task @ (Task::Mark(..) | Task::LiveHeap(..) | Task::Scan(..)) => {
                     self.waiting.push_front((task, given));
                     return Ok(());
                 }

@@ -51,6 +51,11 @@ impl Counting {
     pub fn held(&self) -> Amount {
         self.load.held()
     }
+
+    /// What running processes hold and have allocated now: see [`Load::so_far`].
+    pub fn so_far(&self) -> Profile {
+        self.load.so_far()
+    }
 }
 
 impl Observer for Counting {

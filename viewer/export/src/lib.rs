@@ -66,8 +66,18 @@ pub use flamegraph::flamegraph;
 pub use format::{Format, UnknownFormat};
 pub use options::ExportOptions;
 
+use analysis::Metric;
 use engine::{Error, Events, Loaded};
 use std::io::Write;
+
+/// Writes what is in use and what was allocated as a profile of pprof, of a recording that goes on; `first` is what is
+/// shown first.
+///
+/// # Errors
+/// Those of the writer.
+pub fn live_pprof(out: &mut dyn Write, loaded: &Loaded, first: Metric) -> Result<(), Error> {
+    Ok(pprof::write_live(out, loaded, first)?)
+}
 
 /// Writes a capture in the format of the options. Formats with every event read the events again, and contain the
 /// whole capture ([`Format::holds_events`]).

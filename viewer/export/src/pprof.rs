@@ -40,6 +40,9 @@ const VALUES: [Value; 5] = [
     ("leaked", |cost| cost.leaked),
 ];
 
+/// What a heap that is still in use has of these: Go's, which every consumer of profiles knows.
+const LIVE: &[Value] = VALUES.split_at(2).0;
+
 /// Numbers of the fields of `Profile`.
 mod field {
     pub(super) const SAMPLE_TYPE: u32 = 1;
@@ -55,10 +58,28 @@ mod field {
 
 /// Writes all metrics; `first` is the default one to be shown.
 pub(super) fn write(out: &mut dyn Write, loaded: &Loaded, first: Metric) -> io::Result<()> {
+    write_values(out, loaded, first, &VALUES, true)
+}
+
+/// Writes what is in use and what was allocated, of a recording that goes on: see
+/// [`Counting::so_far`](analysis::Counting::so_far).
+pub(super) fn write_live(out: &mut dyn Write, loaded: &Loaded, first: Metric) -> io::Result<()> {
+    write_values(out, loaded, first, LIVE, false)
+}
+
+fn write_values(
+    out: &mut dyn Write,
+    loaded: &Loaded,
+    first: Metric,
+    values: &'static [Value],
+    has_others: bool,
+) -> io::Result<()> {
     let mut encoder = GzEncoder::new(out, Compression::default());
     let mut writer = Writer {
         out: &mut encoder,
         loaded,
+        values,
+        has_others,
         strings: Strings::default(),
         locations: Locations::new(&loaded.tables),
         message: Message::new(),
@@ -74,6 +95,9 @@ pub(super) fn write(out: &mut dyn Write, loaded: &Loaded, first: Metric) -> io::
 struct Writer<'a, W> {
     out: W,
     loaded: &'a Loaded,
+    values: &'static [Value],
+    /// CPU samples and stacks of frees follow.
+    has_others: bool,
     strings: Strings,
     locations: Locations,
     /// Records that have not been written yet.
@@ -85,7 +109,7 @@ impl<W: Write> Writer<'_, W> {
         let Tables { metadata, .. } = &self.loaded.tables;
         // The first string must be empty.
         self.string("");
-        for (name, _) in VALUES {
+        for (name, _) in self.values {
             for (ending, unit) in [("objects", "count"), ("space", "bytes")] {
                 let value = self.value_type(&format!("{name}_{ending}"), unit);
                 self.message.message(field::SAMPLE_TYPE, &value);
@@ -93,7 +117,7 @@ impl<W: Write> Writer<'_, W> {
         }
         let frees = frees_units(self.loaded).into_iter().flatten();
         let others = [("samples", "count"), cpu_unit(self.loaded)].into_iter().chain(frees);
-        for (name, unit) in others {
+        for (name, unit) in others.filter(|_| self.has_others).collect::<Vec<_>>() {
             let value = self.value_type(name, unit);
             self.message.message(field::SAMPLE_TYPE, &value);
         }
@@ -145,8 +169,9 @@ impl<W: Write> Writer<'_, W> {
             let Self { loaded, strings, locations: known, message, .. } = self;
             locations.extend(known.of(loaded, frame, strings, message));
         }
-        let amounts = VALUES.iter().map(|(_, part)| part(&site.cost)).chain([site.cost.cpu]);
-        let amounts = amounts.chain(loaded.traces_frees().then_some(site.cost.frees));
+        let others = [Some(site.cost.cpu), loaded.traces_frees().then_some(site.cost.frees)];
+        let others = others.into_iter().flatten().filter(|_| self.has_others);
+        let amounts = self.values.iter().map(|(_, part)| part(&site.cost)).chain(others);
         let values = amounts.flat_map(|Amount { blocks, bytes }| [blocks, bytes]);
         let mut sample = Message::new();
         sample.ints(1, locations).ints(2, values);

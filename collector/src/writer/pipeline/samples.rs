@@ -21,8 +21,13 @@ impl Pipeline {
 
     /// Takes in readings of counters.
     pub(crate) fn counted(&mut self, counters: &[Counter]) -> Result<(), Error> {
-        let counters = counters.iter().filter_map(|counter| self.timeline.counter(counter));
-        counters.into_iter().try_for_each(|counter| self.writer.counter(counter))
+        for counter in
+            counters.iter().filter_map(|counter| self.timeline.counter(counter)).collect::<Vec<_>>()
+        {
+            self.note_counter(&counter);
+            self.writer.counter(counter)?;
+        }
+        Ok(())
     }
 
     /// Assigns the samples of processes about which nothing more will be reported, and forgets those processes.

@@ -1,8 +1,10 @@
 //! Processes, threads and stacks that a pass learns of while it goes on.
 
-use super::Load;
-use crate::base::cost::Amount;
-use crate::count::process::ProcessState;
+use super::{Load, process_profile};
+use crate::base::cost::{Amount, Cost};
+use crate::count::estimate::Rounding;
+use crate::count::process::{Phase, ProcessState};
+use crate::count::profile::{Profile, Site, Span};
 use crate::count::row_totals::{ProcessAnomalies, RowTotals};
 use crate::count::thread::ThreadState;
 use crate::count::watch::Watch;
@@ -57,6 +59,32 @@ impl<W: Watch> Load<'_, W> {
             temporary: row.cost.temporary,
             left: row.cost.leaked + row.cost.uncertain,
         })
+    }
+
+    /// What running processes hold and have allocated at this moment. Of the parts of a cost it has those that need
+    /// no look at single blocks: `leaked` is all that is live. Processes that have ended hold nothing.
+    // Cost: some 20 ns for each row; blocks are not looked at.
+    pub fn so_far(&self) -> Profile {
+        let mut profile = Profile {
+            sampling: self.sampling,
+            span: Span::At(self.instant()),
+            events: self.events - self.skipped,
+            last_time: self.last_time,
+            processes: self.processes.iter().map(|state| process_profile(state, self.estimator)).collect(),
+            ..Profile::default()
+        };
+        let mut rounding = Rounding::new(self.estimator);
+        profile.sites.reserve_exact(self.sites.len());
+        for row in self.sites.rows().iter().filter(|row| !row.is_rest) {
+            let is_over = self.processes[row.process.index()].phase == Phase::Ended;
+            let Cost { allocated, freed, temporary, .. } = row.cost;
+            let leaked = if is_over { Amount::ZERO } else { row.held };
+            let cost = rounding.row(Cost { allocated, freed, temporary, leaked, ..Cost::default() });
+            profile.total += cost;
+            profile.processes[row.process.index()].cost += cost;
+            profile.sites.push(Site { process: row.process, thread: row.thread(), node: row.node, cost });
+        }
+        profile
     }
 
     /// What is odd about a process so far; nothing for an unknown one.
