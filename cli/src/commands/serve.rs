@@ -1,11 +1,8 @@
 //! `serve`: the web report from a local server, which can be asked for any range in detail.
 
 mod browser;
-mod connection;
-mod outgoing;
 mod question;
 mod report;
-mod request;
 mod site;
 
 use super::attach::capture_of;
@@ -16,6 +13,7 @@ use crate::exit::{Failure, Outcome};
 use crate::message;
 use anyhow::Context;
 use clap::Args;
+use http_server::{Limits, Listener};
 use report::Report;
 use site::Site;
 use std::io::Read;
@@ -82,7 +80,9 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     if !arguments.no_browser && !browser::open(&address, site.has_come()) {
         message::note("no browser could be started; open the address yourself");
     }
-    connection::serve(&listener, &Arc::new(site)).context("cannot serve")?;
+    // A browser that has what it wants asks for more on a connection of its own: the page is few requests.
+    let limits = Limits { keep_alive: false, ..Limits::default() };
+    http_server::serve(Listener::of(listener)?, Arc::new(site), limits).context("cannot serve")?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -2,8 +2,8 @@
 
 use super::question::{DataQuestion, GraphQuestion, ScanQuestion};
 use super::report::Report;
-use super::request::{Refusal, Request};
 use crate::graphviz::{self, MOST_OF_DRAWING, Undrawn};
+use http_server::{Answer, Bytes, Request, is_same};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::thread;
@@ -29,46 +29,30 @@ pub(super) struct Site {
 /// The policy for plain data: a drawing opened by itself runs no scripts and makes no requests either.
 const NOTHING_RUNS: &str = "default-src 'none'";
 
-/// An answer.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Answer {
-    /// The HTTP status line.
-    pub(super) status: &'static str,
-    /// The body's content type.
-    pub(super) kind: &'static str,
-    /// The content security policy.
-    pub(super) policy: String,
-    /// The body.
-    pub(super) body: Arc<Vec<u8>>,
+/// A body that is kept for others who ask for the same.
+struct Shared(Arc<Vec<u8>>);
+
+impl AsRef<[u8]> for Shared {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
 }
 
-impl Answer {
-    fn found(kind: &'static str, policy: &str, body: Arc<Vec<u8>>) -> Self {
-        Self { status: "200 OK", kind, policy: policy.to_owned(), body }
-    }
+fn found(kind: &str, policy: &str, body: Arc<Vec<u8>>) -> Answer {
+    Answer::found(kind, Bytes::from_owner(Shared(body))).with("content-security-policy", policy)
+}
 
-    fn error(status: &'static str, text: &str) -> Self {
-        let body = Arc::new(text.as_bytes().to_vec());
-        Self { status, kind: "text/plain; charset=utf-8", policy: NOTHING_RUNS.to_owned(), body }
-    }
+fn error(status: u16, text: &str) -> Answer {
+    Answer::error(status, text).with("content-security-policy", NOTHING_RUNS)
+}
 
-    /// For a request about data that no longer exists.
-    fn outdated() -> Self {
-        Self::error("409 Conflict", "outdated: the recording has grown since, or has no such item")
-    }
+/// For a request about data that no longer exists.
+fn outdated() -> Answer {
+    error(409, "outdated: the recording has grown since, or has no such item")
+}
 
-    fn to_nobody() -> Self {
-        Self::error("503 Service Unavailable", "cancelled")
-    }
-
-    /// For a refused request.
-    pub(super) fn refusal(refusal: Refusal) -> Self {
-        match refusal {
-            Refusal::Malformed => Self::error("400 Bad Request", "malformed request"),
-            Refusal::TooLong => Self::error("431 Request Header Fields Too Large", "request too long"),
-            Refusal::Method => Self::error("405 Method Not Allowed", "only GET is allowed"),
-        }
-    }
+fn to_nobody() -> Answer {
+    error(503, "cancelled")
 }
 
 impl Site {
@@ -92,56 +76,35 @@ impl Site {
     }
 
     /// The page that a request is for, or the answer for those who do not know the address.
-    pub(super) fn admit<'r>(&self, request: &'r Request) -> Result<&'r str, Answer> {
+    fn name<'r>(&self, request: &'r Request) -> Result<&'r str, Answer> {
         if !self.hosts.contains(&request.host) {
-            return Err(Answer::error("421 Misdirected Request", "wrong Host header"));
+            return Err(error(421, "wrong Host header"));
         }
-        let path = request.parts().0.strip_prefix('/').and_then(|path| path.split_once('/'));
+        let path = request.path.strip_prefix('/').and_then(|path| path.split_once('/'));
         let name = path.filter(|(token, _)| is_same(token, &self.token)).map(|(_, name)| name);
         name.ok_or_else(not_found)
     }
 
-    /// Answers a request. Long work is given up when `gone` is set.
-    pub(super) fn answer(&self, request: &Request, gone: &Arc<AtomicBool>) -> Answer {
-        let name = match self.admit(request) {
-            Ok(name) => name,
-            Err(refusal) => return refusal,
-        };
-        let (_, words) = request.parts();
-        match name {
-            "" => {
-                // Relaxed: nothing else is read on the strength of it.
-                self.has_come.store(true, Ordering::Relaxed);
-                let (page, policy) = &self.page;
-                Answer::found("text/html; charset=utf-8", policy, page.clone())
-            }
-            "data" => self.data_of(words, gone),
-            "retained" => self.scan_of(words, gone),
-            "graph.svg" => self.drawing_of(words, gone),
-            _ => not_found(),
-        }
-    }
-
     fn data_of<'a>(&self, words: impl Iterator<Item = (&'a str, &'a str)>, gone: &Arc<AtomicBool>) -> Answer {
         let Some(DataQuestion { range }) = DataQuestion::of(words) else {
-            return Answer::error("400 Bad Request", "`from` and `to` must be nanoseconds");
+            return error(400, "`from` and `to` must be nanoseconds");
         };
-        let Some(mut report) = turn(&self.report, gone) else { return Answer::to_nobody() };
+        let Some(mut report) = turn(&self.report, gone) else { return to_nobody() };
         match report.data(range, gone) {
-            Ok(body) => Answer::found("application/octet-stream", NOTHING_RUNS, body),
-            Err(error) => Answer::error("500 Internal Server Error", &error.to_text()),
+            Ok(body) => found("application/octet-stream", NOTHING_RUNS, body),
+            Err(failure) => error(500, &failure.to_text()),
         }
     }
 
     fn scan_of<'a>(&self, words: impl Iterator<Item = (&'a str, &'a str)>, gone: &Arc<AtomicBool>) -> Answer {
         let Some(question) = ScanQuestion::of(words) else {
-            return Answer::error("400 Bad Request", "a scan needs a number and a time");
+            return error(400, "a scan needs a number and a time");
         };
-        let Some(mut report) = turn(&self.report, gone) else { return Answer::to_nobody() };
+        let Some(mut report) = turn(&self.report, gone) else { return to_nobody() };
         match report.scan(question, gone) {
-            Ok(Some(body)) => Answer::found("application/octet-stream", NOTHING_RUNS, body),
-            Ok(None) => Answer::outdated(),
-            Err(error) => Answer::error("500 Internal Server Error", &error.to_text()),
+            Ok(Some(body)) => found("application/octet-stream", NOTHING_RUNS, body),
+            Ok(None) => outdated(),
+            Err(failure) => error(500, &failure.to_text()),
         }
     }
 
@@ -151,31 +114,58 @@ impl Site {
         gone: &Arc<AtomicBool>,
     ) -> Answer {
         let Some(GraphQuestion { range, slices, query }) = GraphQuestion::of(words) else {
-            return Answer::error("400 Bad Request", "malformed drawing request");
+            return error(400, "malformed drawing request");
         };
-        let Some(mut report) = turn(&self.report, gone) else { return Answer::to_nobody() };
+        let Some(mut report) = turn(&self.report, gone) else { return to_nobody() };
         let graph = match report.graph(range, slices, &query, gone) {
             Ok(Some(graph)) => graph,
-            Ok(None) => return Answer::outdated(),
-            Err(error) => return Answer::error("500 Internal Server Error", &error.to_text()),
+            Ok(None) => return outdated(),
+            Err(failure) => return error(500, &failure.to_text()),
         };
         // Releases the data while this drawing is made.
         drop(report);
-        let Some(_drawing) = turn(&self.drawing, gone) else { return Answer::to_nobody() };
+        let Some(_drawing) = turn(&self.drawing, gone) else { return to_nobody() };
         let begun = Instant::now();
         // Relaxed: a hint; no other data depends on it.
         let is_given_up = || gone.load(Ordering::Relaxed) || begun.elapsed() > MOST_OF_DRAWING;
         match graphviz::draw(&graph, "svg", &is_given_up) {
-            Ok(svg) => Answer::found("image/svg+xml", NOTHING_RUNS, Arc::new(svg)),
-            Err(error @ Undrawn::NotInstalled) => Answer::error("501 Not Implemented", &error.to_string()),
-            Err(error @ Undrawn::GivenUp) => Answer::error("504 Gateway Timeout", &error.to_string()),
-            Err(error) => Answer::error("500 Internal Server Error", &error.to_string()),
+            Ok(svg) => found("image/svg+xml", NOTHING_RUNS, Arc::new(svg)),
+            Err(undrawn @ Undrawn::NotInstalled) => error(501, &undrawn.to_string()),
+            Err(undrawn @ Undrawn::GivenUp) => error(504, &undrawn.to_string()),
+            Err(undrawn) => error(500, &undrawn.to_string()),
+        }
+    }
+}
+
+impl http_server::Site for Site {
+    fn admit(&self, request: &Request) -> Result<(), Answer> {
+        self.name(request).map(drop)
+    }
+
+    /// Long work is given up when `gone` is set.
+    fn answer(&self, request: &Request, gone: &Arc<AtomicBool>) -> Answer {
+        let name = match self.name(request) {
+            Ok(name) => name,
+            Err(refusal) => return refusal,
+        };
+        let words = request.parameters();
+        match name {
+            "" => {
+                // Relaxed: nothing else is read on the strength of it.
+                self.has_come.store(true, Ordering::Relaxed);
+                let (page, policy) = &self.page;
+                found("text/html; charset=utf-8", policy, page.clone())
+            }
+            "data" => self.data_of(words, gone),
+            "retained" => self.scan_of(words, gone),
+            "graph.svg" => self.drawing_of(words, gone),
+            _ => not_found(),
         }
     }
 }
 
 fn not_found() -> Answer {
-    Answer::error("404 Not Found", "not found: use the address that was printed")
+    error(404, "not found: use the address that was printed")
 }
 
 /// Waits for a lock; `None` if the client leaves first, so that abandoned requests do not take anybody's place.
@@ -191,16 +181,11 @@ fn turn<'m, T>(taken: &'m Mutex<T>, gone: &AtomicBool) -> Option<MutexGuard<'m, 
     }
 }
 
-/// Compares in constant time, which does not reveal where the texts differ.
-fn is_same(given: &str, expected: &str) -> bool {
-    let differ = given.bytes().zip(expected.bytes()).fold(0, |differ, (a, b)| differ | (a ^ b));
-    given.len() == expected.len() && differ == 0
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use engine::Naming;
+    use http_server::Site as _;
     use web::PageOptions;
 
     fn ask(target: &str, host: &str) -> Answer {
@@ -209,7 +194,9 @@ mod tests {
             "s3cret".to_owned(),
             80,
         );
-        let request = Request { target: target.to_owned(), host: host.to_owned() };
+        let (path, query) = target.split_once('?').unwrap_or((target, ""));
+        let (path, query, host) = (path.to_owned(), query.to_owned(), host.to_owned());
+        let request = Request { path, query, host, ..Request::default() };
         site.answer(&request, &Arc::default())
     }
 
@@ -217,18 +204,18 @@ mod tests {
     #[test]
     fn strangers_get_nothing() {
         for (target, host, status) in [
-            ("/s3cret/", "127.0.0.1:80", "200 OK"),
-            ("/s3cret/", "localhost:80", "200 OK"),
-            ("/s3cret/", "evil.example:80", "421 Misdirected Request"),
-            ("/s3cret/", "127.0.0.1:81", "421 Misdirected Request"),
-            ("/", "127.0.0.1:80", "404 Not Found"),
-            ("/s3cre/", "127.0.0.1:80", "404 Not Found"),
-            ("/s3cretx/", "127.0.0.1:80", "404 Not Found"),
-            ("/s3cret", "127.0.0.1:80", "404 Not Found"),
-            ("/s3cret/../etc/passwd", "127.0.0.1:80", "404 Not Found"),
-            ("/s3cret/data?from=x", "127.0.0.1:80", "400 Bad Request"),
-            ("/s3cret/retained?scan=1", "127.0.0.1:80", "400 Bad Request"),
-            ("/s3cret/data", "127.0.0.1:80", "500 Internal Server Error"),
+            ("/s3cret/", "127.0.0.1:80", 200),
+            ("/s3cret/", "localhost:80", 200),
+            ("/s3cret/", "evil.example:80", 421),
+            ("/s3cret/", "127.0.0.1:81", 421),
+            ("/", "127.0.0.1:80", 404),
+            ("/s3cre/", "127.0.0.1:80", 404),
+            ("/s3cretx/", "127.0.0.1:80", 404),
+            ("/s3cret", "127.0.0.1:80", 404),
+            ("/s3cret/../etc/passwd", "127.0.0.1:80", 404),
+            ("/s3cret/data?from=x", "127.0.0.1:80", 400),
+            ("/s3cret/retained?scan=1", "127.0.0.1:80", 400),
+            ("/s3cret/data", "127.0.0.1:80", 500),
         ] {
             assert_eq!(ask(target, host).status, status, "{target} of {host}");
         }
@@ -238,7 +225,9 @@ mod tests {
     #[test]
     fn the_page_keeps_its_policy() {
         let answer = ask("/s3cret/", "127.0.0.1:80");
-        assert!(answer.policy.starts_with("default-src 'none'; connect-src 'self'; script-src 'sha256-"));
-        assert!(String::from_utf8_lossy(&answer.body).contains(&answer.policy));
+        let policy = answer.headers.iter().find(|(name, _)| *name == "content-security-policy");
+        let policy = &policy.expect("there is one").1;
+        assert!(policy.starts_with("default-src 'none'; connect-src 'self'; script-src 'sha256-"));
+        assert!(String::from_utf8_lossy(&answer.body).contains(policy));
     }
 }
