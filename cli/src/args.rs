@@ -4,9 +4,9 @@
 use crate::commands::query;
 use crate::commands::{
     attach, check, completions, daemon, detach, diff, doctor, dump, export, failed, frees, header, history,
-    html, import, info, install_agent, invalid_frees, leaks, lifetimes, lines, man_pages, mark, open, pages,
-    preload_path, ps, push, reallocs, record, report, resident, retained, run, scan, serve, sizes, snapshot,
-    temporary, threads, timeline, top, view,
+    html, import, info, install_agent, invalid_frees, leaks, lines, man_pages, mark, open, pages,
+    preload_path, ps, push, record, report, resident, retained, run, scan, serve, snapshot, temporary,
+    timeline, top, view, views,
 };
 use crate::exit::{Failure, Outcome};
 use crate::help::{self, EXAMPLES};
@@ -43,11 +43,7 @@ pub(crate) enum Command {
     Html(html::Arguments),
     Serve(serve::Arguments),
     Temporary(temporary::Arguments),
-    Threads(threads::Arguments),
     Frees(frees::Arguments),
-    Sizes(sizes::Arguments),
-    Lifetimes(lifetimes::Arguments),
-    Reallocs(reallocs::Arguments),
     Retained(retained::Arguments),
     Pages(pages::Arguments),
     Resident(resident::Arguments),
@@ -70,6 +66,8 @@ pub(crate) enum Command {
     UninstallAgent(install_agent::Uninstall),
     Completions(completions::Arguments),
     ManPages(man_pages::Arguments),
+    #[command(flatten)]
+    Views(views::Arguments),
     /// A file without a command: a capture is shown, a program recorded.
     #[command(external_subcommand)]
     Open(Vec<OsString>),
@@ -130,11 +128,7 @@ pub(crate) fn execute(command: Command) -> Outcome {
         Command::Html(arguments) => apart(html::execute, &arguments),
         Command::Serve(arguments) => apart(serve::execute, &arguments),
         Command::Temporary(arguments) => apart(temporary::execute, &arguments),
-        Command::Threads(arguments) => apart(threads::execute, &arguments),
         Command::Frees(arguments) => apart(frees::execute, &arguments),
-        Command::Sizes(arguments) => apart(sizes::execute, &arguments),
-        Command::Lifetimes(arguments) => apart(lifetimes::execute, &arguments),
-        Command::Reallocs(arguments) => apart(reallocs::execute, &arguments),
         Command::Retained(arguments) => apart(retained::execute, &arguments),
         Command::Pages(arguments) => apart(pages::execute, &arguments),
         Command::InvalidFrees(arguments) => apart(invalid_frees::execute, &arguments),
@@ -155,6 +149,7 @@ pub(crate) fn execute(command: Command) -> Outcome {
         Command::PreloadPath(arguments) => apart(preload_path::execute, &arguments),
         Command::InstallAgent(arguments) => apart(install_agent::install, &arguments),
         Command::UninstallAgent(arguments) => apart(install_agent::uninstall, &arguments),
+        Command::Views(arguments) => apart(views::execute, &arguments),
         Command::ManPages(arguments) => man_pages::execute(&arguments, definition()),
         Command::Completions(arguments) => completions::execute(&arguments, definition()),
         // The only remaining error is extra words after a capture.

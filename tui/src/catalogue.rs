@@ -36,10 +36,6 @@ pub(crate) const NO_STACKS_OF_FREES: &str = "This recording has no stacks of fre
 pub(crate) const NO_PAGES_OF_SAMPLES: &str =
     "This recording is sampled, so which pages have no block is unknown: record without --sample.";
 pub(crate) const PAGES_ARE_WHOLE: &str = "all blocks of a page count: these numbers ignore the selection";
-pub(crate) const ALLOCATED_BY: &str = "allocated by";
-pub(crate) const FREED_BY: &str = "freed by";
-pub(crate) const MEANING_OF_OTHERS: &str = "by others: not by the thread that allocated";
-pub(crate) const BY_OTHERS: &str = "by others";
 pub(crate) const INNERMOST_LINES: &str = "The innermost line of each stack outside the standard library";
 pub(crate) const MARKS: &str = "Enter: limit all pages to allocations during this mark's regions";
 
@@ -89,6 +85,7 @@ pub(crate) fn more_stacks(rows: usize) -> String {
     counted(rows as u64, "more stack")
 }
 
+/// Functions left out for want of room.
 pub(crate) fn more_functions(rows: usize) -> String {
     counted(rows as u64, "more function")
 }
@@ -171,35 +168,6 @@ pub(crate) fn not_shown(rows: usize, way: &str) -> String {
 /// Rows left out of a copy, and how to get them.
 pub(crate) fn not_copied(rows: usize, way: &str) -> String {
     format!("{} omitted: {way}", counted(rows as u64, "more row"))
-}
-
-/// The part of some allocations that was never freed.
-pub(crate) fn never_freed(left: &str, all: &str) -> String {
-    format!("{left} of {all} allocated was never freed")
-}
-
-/// What a number of stacks freed.
-pub(crate) fn freed_by_stacks(freed: &str, stacks: usize) -> String {
-    let stacks = counted(stacks as u64, "stack");
-    format!("{freed} freed by {stacks}")
-}
-
-/// What became of some blocks, how long they lived, and what share another thread freed.
-pub(crate) fn of_blocks(
-    size: &str,
-    blocks: i64,
-    what: &str,
-    lifetime: Option<String>,
-    by_others: Option<String>,
-) -> String {
-    let blocks = counted(blocks, "block");
-    match lifetime {
-        Some(lifetime) => match by_others {
-            Some(share) => format!("{size} in {blocks} {what}  ({lifetime}, {share} by other threads)"),
-            None => format!("{size} in {blocks} {what}  ({lifetime})"),
-        },
-        None => format!("{size} in {blocks} {what}"),
-    }
 }
 
 /// Regions of a mark left out for want of room.

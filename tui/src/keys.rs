@@ -65,9 +65,9 @@ pub(crate) const BINDINGS: &[Binding] = &[
     (key('5'), Command::Page(Page::Time), "", ""),
     (key('6'), Command::Page(Page::Leaks), "", ""),
     (key('7'), Command::Page(Page::Temporary), "", ""),
-    (key('8'), Command::Page(Page::Sizes), "", ""),
-    (key('9'), Command::Page(Page::Lifetimes), "", ""),
-    (key('0'), Command::Page(Page::Threads), "", ""),
+    (key('8'), Command::Page(Page::View("sizes")), "", ""),
+    (key('9'), Command::Page(Page::View("lifetimes")), "", ""),
+    (key('0'), Command::Page(Page::View("threads")), "", ""),
     (key('l'), Command::Page(Page::Lines), "", ""),
     (key('K'), Command::Page(Page::Retained), "", ""),
     (key('>'), Command::Tab(1), "< >", "previous page, next page"),
@@ -91,7 +91,7 @@ pub(crate) const BINDINGS: &[Binding] = &[
     (key(' '), Command::Toggle, "Space", "open or close a row; switch cursors of the timeline"),
     (key('o'), Command::OpenAll, "o c", "open all rows, close all"),
     (key('c'), Command::CloseAll, "", ""),
-    (KeyCode::Tab, Command::Lists, "Tab", "next list of the page; on K: tree, stacks, roots …"),
+    (KeyCode::Tab, Command::Lists, "Tab", "next list; on 8, 9, 0: next view of single blocks"),
     (key('s'), Command::Sort, "s", "sort by total (retained), self (own) or name"),
     (key('i'), Command::Invert, "i", "invert tree and flame graph; on K: next list"),
     (key('/'), Command::Search, "/ n", "search a name, next match"),
@@ -153,8 +153,11 @@ pub(crate) fn hints(page: Page) -> &'static str {
             "↓ ↑ → ← select  Enter zoom  - out  d as a table  + orange grew  - blue shrank  ? help"
         }
         Page::Diff => "D as a flame graph  5 timeline  ↑ ↓ scroll  y copy  ? help  q quit",
-        Page::Threads => "x who frees whose blocks  ↑ ↓ scroll  m metric  f filter  y copy  ? help  q quit",
-        Page::Sizes => "p pages of memory  ↑ ↓ scroll  m metric  f filter  y copy  ? help  q quit",
+        Page::View("threads") => {
+            "Tab other views  x who frees whose blocks  ↑ ↓ scroll  f filter  y copy  ? help"
+        }
+        Page::View("sizes") => "Tab other views  p pages of memory  ↑ ↓ scroll  f filter  y copy  ? help",
+        Page::View(_) => "Tab other views  ↑ ↓ scroll  f filter  y copy  ? help  q quit",
         Page::Frees => "↑ ↓ select  Enter its function  i who frees  f filter  e editor  y copy  ? help",
         Page::FreesInverted => "↑ ↓ select  Enter its function  i who allocates  f filter  y copy  ? help",
         Page::Pages => "↑ ↓ scroll  5 then a: another moment  y copy  Backspace back  ? help  q quit",

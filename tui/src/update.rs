@@ -135,7 +135,7 @@ fn execute(model: &mut Model, command: Command) -> Option<Effect> {
         Command::Invert | Command::Lists if model.page.inverted().is_some() => {
             model.page.inverted().into_iter().for_each(|page| go(model, page));
         }
-        Command::Lists => {}
+        Command::Lists => model.page.next_view().into_iter().for_each(|page| go(model, page)),
         Command::Metric(step) => choose::metric(model, step),
         Command::Sort => choose::sort(model),
         Command::Invert if matches!(model.page, Page::Tree | Page::Flame) => {

@@ -3,7 +3,6 @@
 mod answer;
 mod ask;
 mod document;
-mod frees;
 mod identity;
 mod marks;
 mod request;
@@ -12,13 +11,14 @@ mod retained_lists;
 mod scans;
 mod source;
 mod stack_list;
+mod table_list;
 mod worker;
 
 pub(crate) use answer::{Answer, Changes, History, View};
 #[cfg(test)]
 pub(crate) use ask::Asked;
 pub(crate) use ask::{header, numbers, rank, steps};
-pub(crate) use document::{Document, Tone};
+pub(crate) use document::Document;
 pub(crate) use request::{Compare, ListTopic, Question, Request, Topic, at};
 pub(crate) use retained::{RetainedMemory, RowTarget};
 pub(crate) use retained_lists::{retained_header, retained_numbers, sized};

@@ -3,8 +3,8 @@
 use crate::support::Made;
 use capture::{Action, Ended, NodeId, ThreadId};
 use engine::Loaded;
-use report::json;
-use report::text::{self, Style};
+use report::text::{self, Extent, Style};
+use report::{json, views};
 
 fn fail(made: &mut Made, thread: ThreadId, (size, alignment, error): (u64, u64, u32), stack: NodeId) {
     made.event(thread, Action::AllocFailed { size, factors: None, alignment, error, stack });
@@ -41,7 +41,9 @@ fn written(view: impl FnOnce(&mut dyn std::io::Write) -> std::io::Result<()>) ->
 }
 
 fn text_of(loaded: &Loaded, limit: usize) -> String {
-    written(|out| text::failed(out, loaded, limit, &Style::default()))
+    written(|out| {
+        text::document(out, loaded, &views::failed(loaded), Extent::of_command(limit), &Style::default())
+    })
 }
 
 /// Check what is written: what failed last first, behind it what was no fault of the memory, and how much is not shown.
@@ -101,7 +103,7 @@ fn summaries_lead_to_them() {
 #[test]
 fn document_has_all_of_them() {
     let loaded = wanting().loaded("app.memprof");
-    let text = written(|out| json::failed(out, &loaded));
+    let text = written(|out| json::document(out, &loaded, &views::failed(&loaded)));
     let document: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!((&document["schema"], &document["document"]), (&1.into(), &"failed".into()));
     assert_eq!((&document["calls"], &document["told"]), (&4.into(), &true.into()));
@@ -150,7 +152,8 @@ fn products_that_overflow_are_shown_as_products() {
     let summary = written(|out| text::summary(out, &one, "memprof", &Style::default()));
     let line = "failed        1 allocation, the largest of 1,099,511,627,776 × 3,298,534,883,328 B";
     assert!(summary.contains(line), "{summary}");
-    let document: serde_json::Value = serde_json::from_str(&written(|out| json::failed(out, &one))).unwrap();
+    let document: serde_json::Value =
+        serde_json::from_str(&written(|out| json::document(out, &one, &views::failed(&one)))).unwrap();
     let overflow = &document["rows"][0]["overflow"];
     assert_eq!((&overflow["count"], &overflow["size"]), (&(1_u64 << 40).into(), &(3_u64 << 40).into()));
     let text = text_of(&shown(&[Some((7, u64::MAX)), Some((u64::MAX, 9)), None]), 10);

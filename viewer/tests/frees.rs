@@ -9,8 +9,8 @@ use engine::lens::Lens;
 use engine::{Analyzer, Loaded, Naming, Recorded};
 use export::{ExportOptions, Format};
 use proptest::prelude::*;
-use report::text::{self, Style};
-use report::{ReportOptions, Shape, json};
+use report::text::{self, Extent, Style};
+use report::{ReportOptions, Shape, json, views};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -361,7 +361,9 @@ fn pairs_are_written() {
     let text = |side| {
         let (loaded, rows) = pairs(&made, &Query::default(), side, None);
         let mut out = Vec::new();
-        text::frees(&mut out, &loaded, &rows, side, 2, &Style { color: false, width: Some(100) }).unwrap();
+        let style = Style { color: false, width: Some(100) };
+        let document = views::frees(&rows, side, Order::Bytes);
+        text::document(&mut out, &loaded, &document, Extent::of_command(2), &style).unwrap();
         let text = String::from_utf8(out).unwrap();
         // The file lies anywhere.
         text[text.find("a.memprof").unwrap()..].to_owned()
@@ -398,7 +400,7 @@ a.memprof: 427 B in 6 allocations
 
     let (loaded, rows) = pairs(&made, &Query::default(), Side::Allocations, None);
     let mut out = Vec::new();
-    json::frees(&mut out, &loaded, &rows, Side::Allocations, Order::Bytes).unwrap();
+    json::document(&mut out, &loaded, &views::frees(&rows, Side::Allocations, Order::Bytes)).unwrap();
     let document: Value = serde_json::from_slice(&out).unwrap();
     assert_eq!((&document["side"], &document["by"]), (&"allocations".into(), &"bytes".into()));
     let with = &document["rows"][0]["with"];
@@ -414,6 +416,38 @@ a.memprof: 427 B in 6 allocations
         (&left["party"], &left["stack"], &left["lifetimes"][0]["ended"]),
         (&"left".into(), &Value::Null, &false.into())
     );
+}
+
+/// Check the same rows with exact numbers for a spreadsheet, and as a table of Markdown.
+#[test]
+fn pairs_are_in_other_formats() {
+    let (loaded, rows) = pairs(&traced(), &Query::default(), Side::Allocations, None);
+    let document = views::frees(&rows, Side::Allocations, Order::Bytes);
+    let text = |format: report::Format| {
+        let mut out = Vec::new();
+        format.write(&mut out, &loaded, &document, Extent::of_command(1), &Style::default()).unwrap();
+        String::from_utf8(out).unwrap()
+    };
+    let csv = text(report::Format::Csv);
+    let first: Vec<&str> = csv.split("\r\n").take(4).collect();
+    let expected = [
+        "\"level\",\"bytes\",\"blocks\",\"by others\",\"lifetime\",\"allocated by\"",
+        "0,307,4,0.250000,\"< 10 ms\",\"main;make\"",
+        "1,200,2,0.500000,\"< 10 ms\",\"freed by main;drop;release\"",
+        "1,100,1,,\"< 10 ms\",\"freed by main;clear\"",
+    ];
+    assert_eq!(first, expected, "{csv}");
+    assert_eq!(csv.matches("\r\n0,").count(), rows.len(), "no limit: {csv}");
+    let markdown = text(report::Format::Markdown);
+    for line in [
+        "never freed: 70 B in 1 block",
+        "| bytes | blocks | by others | lifetime | allocated by |",
+        "| 307 B | 4 | 25.0 % | < 10 ms | `make (m.c:14) < main` |",
+        "| 7 B | 1 |  | < 10 ms | &nbsp;&nbsp;*resized by grow (g.c:14) &lt; main* |",
+        "|  |  |  |  | *2 more stacks not shown (--limit)* |",
+    ] {
+        assert!(markdown.lines().any(|written| written == line), "{line} in {markdown}");
+    }
 }
 
 /// Check that stacks with the same innermost function are one row, wherever they differ, with what nobody freed beside.
@@ -437,7 +471,8 @@ fn pairs_are_told_by_function() {
     };
     let (loaded, found) = rows(Side::Allocations);
     let mut out = Vec::new();
-    text::frees_of_functions(&mut out, &loaded, &found, Side::Allocations, 1, &Style::default()).unwrap();
+    let document = views::frees(&found, Side::Allocations, Order::Bytes);
+    text::document(&mut out, &loaded, &document, Extent::of_command(1), &Style::default()).unwrap();
     let text = String::from_utf8(out).unwrap();
     let expected = [
         "  1.28 KiB           6      20.0 %     < 10 ms  make",
@@ -451,7 +486,7 @@ fn pairs_are_told_by_function() {
     assert_eq!(lines, expected, "{text}");
     let (loaded, found) = rows(Side::Frees);
     let mut out = Vec::new();
-    json::frees_of_functions(&mut out, &loaded, &found, Side::Frees, Order::Bytes).unwrap();
+    json::document(&mut out, &loaded, &views::frees(&found, Side::Frees, Order::Bytes)).unwrap();
     let document: Value = serde_json::from_slice(&out).unwrap();
     let [first, with] = [&document["rows"][0], &document["rows"][0]["with"][0]];
     assert_eq!((&first["function"], &first["blocks"]), (&"release".into(), &4.into()), "{document:#}");

@@ -6,8 +6,8 @@ use analysis::{Load, Profile};
 use capture::{Action, Ended, NodeId, Process, ProcessId, ReallocOutcome, ThreadId};
 use engine::{Loaded, Source};
 use proptest::prelude::*;
-use report::json;
-use report::text::{self, Style};
+use report::text::{self, Extent, Style};
+use report::{json, views};
 
 /// What two passes find, of so many at most.
 fn invalid(made: &Made, limit: usize) -> (Profile, Vec<InvalidFreeRow>, u64) {
@@ -107,7 +107,8 @@ fn views_say_what_was_there() {
     let source = Source { file: "app.memprof".to_owned(), ..Source::default() };
     let loaded = Loaded::new(made.tables.clone(), profile, source);
     let mut out = Vec::new();
-    text::invalid_frees(&mut out, &loaded, (&rows, more), 3, "memprof", &Style::default()).unwrap();
+    let document = views::invalid_frees(&loaded, &rows, more);
+    text::document(&mut out, &loaded, &document, Extent::of_command(3), &Style::default()).unwrap();
     let text = String::from_utf8(out).unwrap();
     for line in [
         "app.memprof: 4 invalid frees\n",
@@ -118,7 +119,7 @@ fn views_say_what_was_there() {
         "\n  moved to 0x3000 after",
         "\n  16 bytes past 0x4000, the start of the block\n",
         "\n1 more invalid free not shown (--limit)\n",
-        "\nNext\n  memprof run --free-stacks",
+        "\n  where they were freed is not recorded: run --free-stacks does that\n",
     ] {
         assert!(text.contains(line), "{line:?} in {text}");
     }
@@ -128,7 +129,7 @@ fn views_say_what_was_there() {
     assert!(summary.contains("\ninvalid       4 frees of addresses without a live block\n"), "{summary}");
     assert!(summary.contains("\n  memprof invalid-frees app.memprof "), "{summary}");
     let mut out = Vec::new();
-    json::invalid_frees(&mut out, &loaded, (&rows, more)).unwrap();
+    json::document(&mut out, &loaded, &document).unwrap();
     let document: serde_json::Value = serde_json::from_slice(&out).unwrap();
     let first = &document["frees"][0];
     assert_eq!(document["frees"].as_array().unwrap().len(), 4);

@@ -10,8 +10,9 @@ use analysis::{Amount, Load, Watch, lines};
 use capture::{Action, Ended, Module, NodeId, ReallocOutcome, Tables};
 use engine::{Analyzer, Loaded, Naming, Source};
 use proptest::prelude::*;
-use report::text::{self, Style};
-use report::{ReportOptions, json};
+use report::table::Document;
+use report::text::{self, Extent, Style};
+use report::{ReportOptions, json, views};
 use std::collections::BTreeMap;
 
 fn watched<W: Watch>(made: &Made, watch: impl FnOnce(&Tables) -> W) -> (Loaded, W) {
@@ -32,6 +33,15 @@ fn written(write: impl FnOnce(&mut Vec<u8>) -> std::io::Result<()>) -> String {
     let mut out = Vec::new();
     write(&mut out).unwrap();
     String::from_utf8(out).unwrap()
+}
+
+/// A document as text, with at most `limit` rows of a table.
+fn text_of(loaded: &Loaded, document: &Document, limit: usize, style: &Style) -> String {
+    written(|out| text::document(out, loaded, document, Extent::of_command(limit), style))
+}
+
+fn json_of(loaded: &Loaded, document: &Document) -> String {
+    written(|out| json::document(out, loaded, document))
 }
 
 /// Check the fixture of the definition: a thousand blocks freed at once and ten that last, and some that live briefly
@@ -101,7 +111,7 @@ fn blocks_that_pass_between_threads_are_counted() {
         (cross.allocated_by, cross.freed_by, cross.amount),
         (make, take, Amount { blocks: 3, bytes: 300 })
     );
-    let text = written(|out| text::threads(out, &loaded, &table, 20, &Style::default()));
+    let text = text_of(&loaded, &views::threads(&table), 20, &Style::default());
     let expected = "\
 app.memprof: 507 B in 6 allocations
 
@@ -116,7 +126,7 @@ Allocated by one thread, freed by another
 By stack
      blocks        bytes  allocated and freed by
           3        300 B  make (m.c:14) < main
-                          thread (5000) → consumer (5001): take (t.c:14) < run
+                            thread (5000) → consumer (5001): take (t.c:14) < run
 ";
     assert_eq!(text, expected);
 }
@@ -173,7 +183,7 @@ fn lifetimes_are_put_into_classes() {
         table.map.iter().map(|cell| (cell.size.last(), cell.age.to_string(), cell.amount.blocks)).collect();
     let expected = [(128, "< 10 ms", 2), (128, "to the end", 1), (8192, "< 100 ms", 1)];
     assert_eq!(map, expected.map(|(size, age, blocks)| (size, age.to_owned(), blocks)));
-    let text = written(|out| text::lifetimes(out, &loaded, &table, 20, &Style::default()));
+    let text = text_of(&loaded, &views::lifetimes(&table), 20, &Style::default());
     assert!(text.contains("     ≤ 128 B            2                         1\n"), "{text}");
 }
 
@@ -220,7 +230,7 @@ fn chains_of_reallocs_are_followed() {
     assert_eq!((advice.doublings, advice.steps, advice.last), (4, 8, 90));
     assert!(ReallocRow { steps: 3, ..slow }.advice().is_none());
     assert!(ReallocRow { last_bytes: 10, ..slow }.advice().is_none());
-    let text = written(|out| text::reallocs(out, &loaded, &rows, 20, &Style::default()));
+    let text = text_of(&loaded, &views::reallocs(&loaded, &rows), 20, &Style::default());
     assert!(text.starts_with("app.memprof: 10 resizes in 2 chains, up to 460 B copied\n"), "{text}");
 }
 
@@ -275,7 +285,7 @@ fn vectors_grow_without_realloc() {
         is_replaced: true,
     };
     assert_eq!(rows, [row(push, 5, 128, 4 + 8 + 16 + 32 + 64), row(leak, 4, 64, 4 + 8 + 16 + 32)]);
-    let text = written(|out| text::reallocs(out, &loaded, &rows, 20, &Style::default()));
+    let text = text_of(&loaded, &views::reallocs(&loaded, &rows), 20, &Style::default());
     assert!(text.contains("like a C++ vector: reserve 128 B up front"), "{text}");
 }
 
@@ -372,7 +382,7 @@ fn freed_pages_lie_under_the_highest_block() {
     let highest = heap.highest.unwrap();
     assert_eq!((heap.start, heap.end), (BASE, BASE + 14 * PAGE));
     assert_eq!((highest.address, highest.size, highest.node), (BASE + 10 * PAGE + 0x20, 40, keep));
-    let text = written(|out| text::pages(out, &loaded, &found, 9, &Style { color: false, width: Some(100) }));
+    let text = text_of(&loaded, &views::pages(&loaded, &found), 9, &Style { color: false, width: Some(100) });
     for line in [
         "malloc_trim(0) would return about 40.0 KiB",
         "  40.0 KiB  12.0 KiB  4.00 KiB  56.0 KiB      40 B  keep (k.c:14) < main",
@@ -381,7 +391,7 @@ fn freed_pages_lie_under_the_highest_block() {
     }
     // What is glibc's alone is not said of other allocators.
     loaded.tables.modules.push(Module { path: "/lib/libjemalloc.so.2".to_owned(), ..Module::default() });
-    let text = written(|out| text::pages(out, &loaded, &found, 9, &Style { color: false, width: Some(100) }));
+    let text = text_of(&loaded, &views::pages(&loaded, &found), 9, &Style { color: false, width: Some(100) });
     assert!(text.contains("freed: another 52.0 KiB in pages without a block, unless jemalloc"), "{text}");
     assert!(!text.contains("malloc_trim") && !text.contains("highest block"), "{text}");
     assert_eq!(pages(table(true, Ended::Exited(0)).1.freed()), [6, 3]);
@@ -408,13 +418,13 @@ fn turns_of_an_address_have_invalid_frees() {
         let (loaded, watch) = watched(&made, |_| History::new(address, 99));
         let (entries, earlier) = watch.finish();
         let document: serde_json::Value =
-            serde_json::from_str(&written(|out| json::history(out, &loaded, address, (&entries, earlier))))
+            serde_json::from_str(&json_of(&loaded, &views::history(&loaded, address, &entries, earlier)))
                 .unwrap();
         let turns = document["turns"].as_array().unwrap().iter();
         let turns = turns
             .map(|turn| format!("{} {} {}", turn["turn"], turn["address"], turn["pid"]).replace('"', ""));
         let text =
-            written(|out| text::history(out, &loaded, address, (&entries, earlier), &Style::default()));
+            text_of(&loaded, &views::history(&loaded, address, &entries, earlier), 99, &Style::default());
         (turns.collect::<Vec<_>>(), text)
     };
     let (all, text) = turns(0x1000);
@@ -447,12 +457,12 @@ fn turns_of_an_address_are_told() {
     let turns = |address, limit| {
         let (loaded, watch) = watched(&made, |_| History::new(address, limit));
         let (entries, earlier) = watch.finish();
-        let text =
-            written(|out| text::history(out, &loaded, address, (&entries, earlier), &Style::default()));
-        written(|out| json::history(out, &loaded, address, (&entries, earlier)));
+        let document = views::history(&loaded, address, &entries, earlier);
+        json_of(&loaded, &document);
+        let text = text_of(&loaded, &document, limit, &Style::default());
         text.lines()
-            .map(|line| if line.starts_with(' ') { line[35..].to_owned() } else { line.to_owned() })
             .skip(1)
+            .map(|line| if line.starts_with("   ") { line[36..].to_owned() } else { line.to_owned() })
             .collect::<Vec<_>>()
     };
     let all = [
@@ -463,10 +473,10 @@ fn turns_of_an_address_are_told() {
         "allocated 0x1000 1  f (f.c:11) < main",
         "never freed 0x1000 1",
     ];
-    let shown: Vec<String> = turns(0x1000, 100).iter().map(|line| line.trim_start().to_owned()).collect();
-    assert_eq!(shown, all);
-    assert_eq!(turns(0x1000, 2)[0], "4 earlier events not shown (--limit)");
-    assert_eq!(turns(0x9000, 2), ["Nothing to show: no recorded block was at this address."]);
+    assert_eq!(turns(0x1000, 100)[2..], all);
+    let last = turns(0x1000, 2);
+    assert_eq!(last[2..], ["4 earlier events not shown (--limit)", all[4], all[5]]);
+    assert_eq!(turns(0x9000, 2)[0], "  no recorded block was at this address");
 }
 
 /// Check that of a range the blocks are told that were allocated in it, as far as they ended in it.
@@ -512,35 +522,31 @@ fn every_field_is_documented() {
 fn documents(made: &Made) -> Vec<(&'static str, String)> {
     let style = Style { color: false, width: Some(100) };
     let mut documents = Vec::new();
-    macro_rules! view {
-        ($name:ident, $watch:expr) => {
-            let (loaded, watch) = watched(made, $watch);
-            let found = watch.finish();
-            let text = written(|out| text::$name(out, &loaded, &found, 2, &style));
-            assert!(!text.chars().any(|letter| letter.is_control() && letter != '\n'), "{text}");
-            documents.push((stringify!($name), written(|out| json::$name(out, &loaded, &found))));
-        };
-    }
-    view!(threads, Threads::new);
-    view!(sizes, Sizes::new);
-    view!(lifetimes, Lifetimes::new);
-    view!(reallocs, |_| Reallocs::default());
-    view!(pages, |tables| Pages::new(true, tables));
-    let (loaded, watch) = watched(made, |tables| Temporary::new(1_000_000, tables));
-    let rows = watch.finish();
-    written(|out| text::temporary(out, &loaded, &rows, 1_000_000, 2, &style));
+    let mut view = |loaded: &Loaded, document: Document| {
+        let text = text_of(loaded, &document, 2, &style);
+        assert!(!text.chars().any(|letter| letter.is_control() && letter != '\n'), "{text}");
+        documents.push((document.id, json_of(loaded, &document)));
+    };
+    let (loaded, watch) = watched(made, Threads::new);
+    view(&loaded, views::threads(&watch.finish()));
+    let (loaded, watch) = watched(made, Sizes::new);
+    view(&loaded, views::sizes(&loaded, &watch.finish()));
+    let (loaded, watch) = watched(made, Lifetimes::new);
+    view(&loaded, views::lifetimes(&watch.finish()));
+    let (loaded, watch) = watched(made, |_| Reallocs::default());
+    view(&loaded, views::reallocs(&loaded, &watch.finish()));
+    let (loaded, watch) = watched(made, |tables| Pages::new(true, tables));
+    view(&loaded, views::pages(&loaded, &watch.finish()));
     let (loaded, watch) = watched(made, Frees::new);
-    let rows = watch.finish(Side::Allocations, Order::Bytes);
-    written(|out| text::frees(out, &loaded, &rows, Side::Allocations, 2, &style));
-    let frees = written(|out| json::frees(out, &loaded, &rows, Side::Allocations, Order::Bytes));
-    documents.push(("frees", frees));
+    view(
+        &loaded,
+        views::frees(&watch.finish(Side::Allocations, Order::Bytes), Side::Allocations, Order::Bytes),
+    );
     let (loaded, watch) = watched(made, |tables| Temporary::new(1_000_000, tables));
-    let rows = watch.finish();
-    documents.push(("temporary", written(|out| json::temporary(out, &loaded, &rows, 1_000_000))));
+    view(&loaded, views::temporary(&watch.finish(), 1_000_000));
     let (loaded, watch) = watched(made, |_| History::new(0x3000, 10));
     let (entries, earlier) = watch.finish();
-    written(|out| text::history(out, &loaded, 0x3000, (&entries, earlier), &style));
-    documents.push(("history", written(|out| json::history(out, &loaded, 0x3000, (&entries, earlier)))));
+    view(&loaded, views::history(&loaded, 0x3000, &entries, earlier));
     let options = ReportOptions { limit: Some(2), ..ReportOptions::default() };
     let rows = || analysis::lines(&loaded.profile, &loaded.tables, &loaded.names);
     written(|out| text::lines(out, &loaded, rows(), &options, &style));

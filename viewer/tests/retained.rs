@@ -5,8 +5,8 @@ use analysis::Amount;
 use capture::{Object, Scan, ThreadId};
 use engine::Loaded;
 use heap_graph::{Classes, GraphBuilder, HeldBlock, Rank, RootId, Scanned, Several, Source};
-use report::json;
-use report::text::{self, Style};
+use report::text::{self, Extent, Style};
+use report::{json, views};
 
 const ROOTS: [&str; 3] = ["cache", "stack of main", "stack of \u{1b}[31mworker"];
 
@@ -67,9 +67,13 @@ fn written(write: impl FnOnce(&mut dyn std::io::Write, &Loaded, &Scanned) -> std
 #[test]
 fn the_text_says_what_keeps_what() {
     let style = Style::default();
-    let text = |limit| written(|out, loaded, scanned| text::retained(out, loaded, scanned, limit, &style));
+    let text = |limit| {
+        written(|out, loaded, scanned| {
+            text::document(out, loaded, &views::retained(loaded, scanned), Extent::of_command(limit), &style)
+        })
+    };
     let expected = r"
-app.memprof at 0 ns: app (1000) held 214 B in 9 blocks, 79 B in 4 blocks unreachable
+app.memprof: at 0 ns: app (1000) held 214 B in 9 blocks, 79 B in 4 blocks unreachable
 warning: 4.00 KiB of memory could not be read: blocks referenced only from there count as unreachable
 warning: 1 pointer dropped for lack of room: blocks referenced only that way count as unreachable
 warning: 40 B in 1 block that seems unreachable was freed later: its address was stored in another form
@@ -80,37 +84,40 @@ warning: 3 B in 1 block skipped: inside other blocks
 
     retained    share          own      blocks  stack
        120 B   88.9 %        100 B           1  insert (i.c:16) < main
-                                                kept by cache
+                                                  kept by cache
         35 B   25.9 %         30 B           3  push (p.c:14) < main
-                                                20 B kept by insert (i.c:16) < main
-                                                15 B kept by several roots
+                                                  20 B kept by insert (i.c:16) < main
+                                                  15 B kept by several roots
          5 B    3.7 %          5 B           1  dup (d.c:13) < main
-                                                kept by push (p.c:14) < main
+                                                  kept by push (p.c:14) < main
 
 By root
     retained    share    refers to      blocks  root
        120 B   88.9 %        100 B           1  cache
          0 B      0 %         10 B           1  stack of main
          0 B      0 %         10 B           1  stack of \u{1b}[31mworker
+
+By several roots
+    retained    share    refers to      blocks  roots
         15 B   11.1 %          0 B           0  several roots
-                                                what each of them leads to, counted for each:
-                                                15 B from cache
-                                                15 B from stack of main
-                                                15 B from stack of \u{1b}[31mworker
+                                                  what each of them leads to, counted for each:
+                                                  15 B from cache
+                                                  15 B from stack of main
+                                                  15 B from stack of \u{1b}[31mworker
 
 By class
     retained    share          own      blocks  class
         35 B   25.9 %         30 B           3  List<\u{1b}[31mint>
-                                                another 32 B in 2 blocks unreachable
+                                                  another 32 B in 2 blocks unreachable
          0 B      0 %          0 B           0  Name
-                                                another 7 B in 1 block unreachable
+                                                  another 7 B in 1 block unreachable
 
 Unreachable
   total: these blocks and all that is unreachable with them; each block counts once
        total    share          own      blocks  stack
         47 B   59.5 %         40 B           1  drop (d.c:14) < main
         32 B   40.5 %         16 B           1  push (p.c:14) < main
-                                                1 of these in reference cycles
+                                                  1 of these in reference cycles
 ";
     assert_eq!(text(3), expected[1..]);
     for hidden in [
@@ -156,7 +163,8 @@ fn the_tree_hangs_on_roots() {
 /// Check numbers of the document, and that every field of it is described.
 #[test]
 fn the_document_has_the_same_numbers() {
-    let document = written(json::retained);
+    let document =
+        written(|out, loaded, scanned| json::document(out, loaded, &views::retained(loaded, scanned)));
     let value: serde_json::Value = serde_json::from_str(&document).unwrap();
     assert_eq!(value["document"], "retained");
     assert_eq!(value["stacks"][0]["retained"]["bytes"], 120);
@@ -184,7 +192,9 @@ fn other_roots_are_counted() {
     let root = |root: u32| (RootId(root), Amount { blocks: 1, bytes: i64::from(100 - root) });
     let lines = |roots: u32, not_followed| {
         let several = Several { roots: (0..roots).map(root).collect(), not_followed, ..Several::default() };
-        text::led_to(&several, &["a".to_owned(), "b".to_owned()], &Style::default(), 0)
+        let (loaded, _) = made();
+        let lines = views::led_to(&several, &["a".to_owned(), "b".to_owned()]);
+        lines.iter().map(|line| text::words(&loaded, line, 99)).collect::<Vec<_>>()
     };
     assert_eq!(lines(2, 0), ["100 B from a", "99 B from b"]);
     let expected = [

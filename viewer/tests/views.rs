@@ -3,10 +3,12 @@
 use crate::support::Made;
 use crate::support::fixtures::{reported, rich, sampled, small};
 use crate::support::golden::check_golden;
+use analysis::query::Query;
 use analysis::{Metric, Share};
-use engine::Loaded;
-use report::text::Style;
-use report::{DumpOptions, ReportOptions, Shape};
+use engine::{Analyzer, Loaded, Naming};
+use report::text::{Extent, Style};
+use report::views::{Question, VIEWS};
+use report::{DumpOptions, Format, ReportOptions, Shape};
 use serde_json::Value;
 
 fn written(write: impl FnOnce(&mut Vec<u8>) -> std::io::Result<()>) -> String {
@@ -144,6 +146,32 @@ fn hostile_names_do_not_act() {
     let (_, summary) = all_views(rich, "a.memprof", &style).swap_remove(0);
     assert!(summary.contains("\u{1b}[1m"), "{summary}");
     assert!(!summary.contains("\u{1b}[31mevil"), "{summary}");
+}
+
+/// Check that each view which can be asked for by its name is in each format, and that nothing in it acts on a terminal.
+#[test]
+fn views_with_names_are_in_every_format() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.memprof");
+    rich().write(&path);
+    for view in VIEWS {
+        let question = Question {
+            analyzer: Analyzer::open(&path).unwrap(),
+            query: &Query::default(),
+            filter: None,
+            naming: Naming::Stored,
+        };
+        let (loaded, document) = (view.ask)(question).unwrap();
+        assert_eq!(document.id, view.id);
+        for format in Format::ALL {
+            let extent = Extent::of_command(2);
+            let text = written(|out| format.write(out, &loaded, &document, extent, &Style::default()));
+            let name = format!("{} as {}", view.id, format.name());
+            assert!(text.len() > 100, "{name}: {text}");
+            let acts = |letter: char| letter.is_control() && !matches!(letter, '\n' | '\r');
+            assert!(!text.contains(acts), "{name}: {text}");
+        }
+    }
 }
 
 /// Check that lines keep to the width that they are given, names being cut, wherever a name decides it.

@@ -1,18 +1,17 @@
 //! Shared by the commands about single blocks.
 
+use super::formatting::Formatting;
 use super::opened_capture::{self, Capture};
 use super::selection::Selection;
 use crate::exit::{Failure, Outcome};
 use analysis::Watch;
-use analysis::query::{Expression, Query};
+use analysis::query::Expression;
 use capture::Tables;
 use clap::Args;
-use engine::{Analyzer, Error, Loaded, Naming};
-use report::text::Style;
-use std::io::Write;
-
-/// Default number of rows in text.
-const LIMIT: usize = 20;
+use engine::{Error, Loaded};
+use report::Format;
+use report::table::Document;
+use report::views::Question;
 
 /// Which blocks, and how much of the result. With --from and --to they are those that were allocated in between; what
 /// became of them later is not looked at.
@@ -23,51 +22,37 @@ pub(crate) struct BlocksArguments {
     /// Only stacks that match, as in 'parse* and not (module:libssl* or thread:worker-?)'
     #[arg(long, value_name = "EXPRESSION")]
     filter: Option<Expression>,
-    /// Maximum rows per table [default: 20; none in JSON]
-    #[arg(long, value_name = "N")]
-    limit: Option<usize>,
-    /// Write JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    formatting: Formatting,
     #[command(flatten)]
     selection: Selection,
-}
-
-/// How a view is written, and how much of it.
-pub(super) enum Form<'a> {
-    /// For people, with at most so many rows per table.
-    Text(usize, &'a Style),
-    /// For programs.
-    Json,
 }
 
 impl BlocksArguments {
     /// Replays the blocks to an observer.
     pub(super) fn observe<W: Watch>(&self, watch: impl FnOnce(&Tables) -> W) -> Result<(Loaded, W), Failure> {
-        self.ask(|analyzer, query, filter, naming| analyzer.lifetimes(query, filter, naming, watch))
+        self.question(|question| question.observe(watch))
     }
 
-    /// Queries the blocks.
-    pub(super) fn ask<T>(
+    /// Asks a question about the blocks.
+    pub(super) fn question<T>(
         &self,
-        ask: impl FnOnce(Analyzer, &Query, Option<&Expression>, Naming) -> Result<(Loaded, T), Error>,
+        ask: impl FnOnce(Question<'_>) -> Result<(Loaded, T), Error>,
     ) -> Result<(Loaded, T), Failure> {
         let (analyzer, naming) = (self.capture.analyzer()?, self.capture.naming());
-        let asked = ask(analyzer, &self.selection.query(), self.filter.as_ref(), naming);
-        let (loaded, found) = asked.map_err(opened_capture::failure)?;
+        let query = self.selection.query();
+        let question = Question { analyzer, query: &query, filter: self.filter.as_ref(), naming };
+        let (loaded, found) = ask(question).map_err(opened_capture::failure)?;
         Ok((self.capture.prepared(loaded), found))
     }
 
-    /// True if the output is JSON.
-    pub(super) fn is_json(&self) -> bool {
-        self.json
+    /// The format of the output.
+    pub(super) fn format(&self) -> Format {
+        self.formatting.format()
     }
 
     /// Writes the result.
-    pub(super) fn print(&self, write: impl FnOnce(&mut dyn Write, Form<'_>) -> Result<(), Error>) -> Outcome {
-        opened_capture::print(|out, style| match self.json {
-            true => write(out, Form::Json),
-            false => write(out, Form::Text(self.limit.unwrap_or(LIMIT).max(1), style)),
-        })
+    pub(super) fn print(&self, loaded: &Loaded, document: &Document) -> Outcome {
+        self.formatting.print(loaded, document)
     }
 }

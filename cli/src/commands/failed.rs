@@ -1,14 +1,12 @@
 //! `failed`: calls that were to return memory and returned none.
 
-use super::opened_capture::{self, Capture};
+use super::formatting::Formatting;
+use super::opened_capture::Capture;
 use super::selection::WhichPart;
 use crate::exit::Outcome;
 use analysis::query::Query;
 use clap::Args;
-use report::{json, text};
-
-/// Default number of rows: each is a paragraph.
-const LIMIT: usize = 10;
+use report::views;
 
 /// Show failed allocations
 ///
@@ -19,12 +17,8 @@ const LIMIT: usize = 10;
 pub(crate) struct Arguments {
     #[command(flatten)]
     capture: Capture,
-    /// Maximum number of stacks [default: 10; JSON has all]
-    #[arg(long, value_name = "N")]
-    limit: Option<usize>,
-    /// Write JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    formatting: Formatting,
     #[command(flatten)]
     when: WhichPart,
 }
@@ -32,11 +26,5 @@ pub(crate) struct Arguments {
 /// Prints them.
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let loaded = arguments.capture.ask(&Query { part: arguments.when.part(), ..Query::default() })?;
-    opened_capture::print(|out, style| {
-        match arguments.json {
-            true => json::failed(out, &loaded)?,
-            false => text::failed(out, &loaded, arguments.limit.unwrap_or(LIMIT).max(1), style)?,
-        }
-        Ok(())
-    })
+    arguments.formatting.print(&loaded, &views::failed(&loaded))
 }

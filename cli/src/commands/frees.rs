@@ -1,6 +1,6 @@
 //! `frees`: who frees whose blocks.
 
-use super::blocks::{BlocksArguments, Form};
+use super::blocks::BlocksArguments;
 use super::opened_capture;
 use crate::exit::{Failure, Outcome};
 use analysis::Metric;
@@ -8,7 +8,7 @@ use analysis::lifetimes::{Frees, Order, Side};
 use analysis::query::Expression;
 use anyhow::anyhow;
 use clap::{Args, ValueEnum};
-use report::{json, text};
+use report::views;
 
 /// Show who frees whose blocks
 ///
@@ -70,24 +70,12 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
         By::Bytes => Order::Bytes,
         By::Blocks => Order::Blocks,
     };
-    if arguments.functions {
-        let rows = watch.finish_functions(side, order, &loaded.tables, &loaded.names);
-        return arguments.blocks.print(|out, form| {
-            match form {
-                Form::Text(limit, style) => {
-                    text::frees_of_functions(out, &loaded, &rows, side, limit, style)?
-                }
-                Form::Json => json::frees_of_functions(out, &loaded, &rows, side, order)?,
-            }
-            Ok(())
-        });
-    }
-    let rows = watch.finish(side, order);
-    arguments.blocks.print(|out, form| {
-        match form {
-            Form::Text(limit, style) => text::frees(out, &loaded, &rows, side, limit, style)?,
-            Form::Json => json::frees(out, &loaded, &rows, side, order)?,
+    let document = match arguments.functions {
+        true => {
+            let rows = watch.finish_functions(side, order, &loaded.tables, &loaded.names);
+            views::frees(&rows, side, order)
         }
-        Ok(())
-    })
+        false => views::frees(&watch.finish(side, order), side, order),
+    };
+    arguments.blocks.print(&loaded, &document)
 }

@@ -1,10 +1,10 @@
 //! `history`: everything that happened at one address.
 
-use super::blocks::{BlocksArguments, Form};
+use super::blocks::BlocksArguments;
 use crate::exit::Outcome;
 use analysis::lifetimes::History;
 use clap::Args;
-use report::{json, text};
+use report::views;
 
 /// Most events that are kept.
 const MOST_TURNS: usize = 100_000;
@@ -25,18 +25,8 @@ pub(crate) struct Arguments {
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let address = arguments.address;
     let (loaded, watch) = arguments.blocks.observe(|_| History::new(address, MOST_TURNS))?;
-    let (entries, mut earlier) = watch.finish();
-    arguments.blocks.print(|out, form| {
-        match form {
-            Form::Text(limit, style) => {
-                let hidden = entries.len().saturating_sub(limit);
-                earlier += hidden as u64;
-                text::history(out, &loaded, address, (&entries[hidden..], earlier), style)?;
-            }
-            Form::Json => json::history(out, &loaded, address, (&entries, earlier))?,
-        }
-        Ok(())
-    })
+    let (entries, earlier) = watch.finish();
+    arguments.blocks.print(&loaded, &views::history(&loaded, address, &entries, earlier))
 }
 
 /// Parses a hexadecimal number, with or without 0x.

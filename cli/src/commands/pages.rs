@@ -1,5 +1,6 @@
 //! `pages`: whose blocks keep which pages of memory.
 
+use super::formatting::Formatting;
 use super::opened_capture::{self, Capture};
 use crate::exit::{Failure, Outcome};
 use analysis::lifetimes::{PAGE, Pages};
@@ -7,10 +8,7 @@ use analysis::query::{Anchor, Filter, Part, Query, Selected, When};
 use anyhow::anyhow;
 use clap::Args;
 use engine::Error;
-use report::{json, text};
-
-/// Default number of rows in text.
-const LIMIT: usize = 20;
+use report::{text, views};
 
 /// Show fragmentation: whose blocks keep which pages
 ///
@@ -36,15 +34,11 @@ pub(crate) struct Arguments {
     /// Only processes with this pid or name; may be repeated
     #[arg(long, value_name = "PROCESS")]
     process: Vec<Selected>,
-    /// Show a call tree: what would be returned if a branch held nothing
-    #[arg(long)]
+    /// Show a call tree: what would be returned if a branch held nothing; of branches from 1 % on
+    #[arg(long, conflicts_with_all = ["limit", "json", "format"])]
     tree: bool,
-    /// Maximum rows [default: 20; JSON has all; a tree shows branches from 1 % on]
-    #[arg(long, value_name = "N", conflicts_with = "tree")]
-    limit: Option<usize>,
-    /// Write JSON
-    #[arg(long, conflicts_with = "tree")]
-    json: bool,
+    #[command(flatten)]
+    formatting: Formatting,
 }
 
 /// Prints it.
@@ -72,12 +66,9 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
         )));
     }
     let table = watch.finish();
-    opened_capture::print(|out, style| {
-        match (arguments.tree, arguments.json) {
-            (true, _) => text::pages_tree(out, &loaded, &table, (table.pages / 100).max(PAGE as i64), style)?,
-            (_, true) => json::pages(out, &loaded, &table)?,
-            _ => text::pages(out, &loaded, &table, arguments.limit.unwrap_or(LIMIT), style)?,
-        }
-        Ok(())
-    })
+    if arguments.tree {
+        let least = (table.pages / 100).max(PAGE as i64);
+        return opened_capture::print(|out, style| Ok(text::pages_tree(out, &loaded, &table, least, style)?));
+    }
+    arguments.formatting.print(&loaded, &views::pages(&loaded, &table))
 }

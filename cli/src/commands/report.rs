@@ -9,8 +9,8 @@ use analysis::{Metric, Share};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use engine::lens::Lens;
-use report::outline::{Form, outline};
-use report::{ReportOptions, Shape, json, text};
+use report::outline::outline;
+use report::{Format, ReportOptions, Shape, json, text};
 
 /// Show who allocates and who holds memory
 ///
@@ -80,7 +80,7 @@ pub(crate) struct Arguments {
     /// Output format: text, a Markdown table, or an HTML page, for mails, issues and wikis
     #[arg(long, value_name = "FORMAT", value_parser = form(), default_value = "text", hide_default_value = true,
           conflicts_with_all = ["json", "allocator"])]
-    format: Form,
+    format: Format,
     #[command(flatten)]
     stacks: LensArguments,
     #[command(flatten)]
@@ -107,8 +107,8 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
             true if arguments.allocator => json::allocator(out, &loaded)?,
             false if arguments.allocator => text::allocator(out, &loaded, arguments.limit, style)?,
             true => json::report(out, &loaded, &options)?,
-            false if arguments.format != Form::Text => {
-                outline(&loaded, &options).write(out, arguments.format)?;
+            false if arguments.format != Format::Text => {
+                outline(&loaded, &options).write(out, arguments.format.form())?;
             }
             false => text::report(out, &loaded, &options, style)?,
         }
@@ -121,6 +121,6 @@ pub(super) fn metric() -> impl TypedValueParser<Value = Metric> {
     PossibleValuesParser::new(Metric::ALL.map(Metric::name)).try_map(|name| name.parse())
 }
 
-fn form() -> impl TypedValueParser<Value = Form> {
-    PossibleValuesParser::new(Form::ALL.map(Form::name)).try_map(|name| name.parse::<Form>())
+fn form() -> impl TypedValueParser<Value = Format> {
+    PossibleValuesParser::new(["text", "markdown", "html"]).try_map(|name| name.parse::<Format>())
 }

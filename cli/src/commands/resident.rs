@@ -1,11 +1,12 @@
 //! `resident`: which memory is resident.
 
-use super::blocks::{BlocksArguments, Form};
+use super::blocks::BlocksArguments;
 use crate::exit::{Failure, Outcome};
 use anyhow::anyhow;
 use clap::{Args, ValueEnum};
-use engine::{Analyzer, Loaded};
-use report::{ResidentBy, json, text};
+use engine::Loaded;
+use report::views;
+use report::{Format, ResidentBy};
 
 /// Show which memory is resident, and who touched it
 ///
@@ -45,17 +46,13 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
         Who::Allocation => ResidentBy::Allocation,
         Who::Touch => ResidentBy::Touch,
     };
-    let (loaded, table) = arguments.blocks.ask(Analyzer::resident)?;
-    if !table.has_faults && !arguments.blocks.is_json() {
+    let (loaded, table) = arguments
+        .blocks
+        .question(|asked| asked.analyzer.resident(asked.query, asked.filter, asked.naming))?;
+    if !table.has_faults && arguments.blocks.format() != Format::Json {
         return Err(not_recorded(&loaded));
     }
-    arguments.blocks.print(|out, form| {
-        match form {
-            Form::Text(limit, style) => text::resident(out, &loaded, &table, by, limit, style)?,
-            Form::Json => json::resident(out, &loaded, &table)?,
-        }
-        Ok(())
-    })
+    arguments.blocks.print(&loaded, &views::resident(&loaded, &table, by))
 }
 
 /// Without recorded page faults, no memory would seem touched.

@@ -1,14 +1,13 @@
 //! `retained`: which block keeps which alive, as of a scan.
 
+use super::formatting::Formatting;
 use super::opened_capture::{self, Capture};
 use crate::exit::Outcome;
 use analysis::query::Selected;
 use clap::Args;
 use heap_graph::WhichScan;
-use report::{json, text};
+use report::{text, views};
 
-/// Default number of rows in text.
-const LIMIT: usize = 20;
 /// Deepest level of the tree.
 const LEVELS: usize = 64;
 
@@ -36,20 +35,16 @@ pub(crate) struct Arguments {
     /// Last scan of the process with this pid or name
     #[arg(long, value_name = "PROCESS", conflicts_with = "scan")]
     process: Option<Selected>,
-    /// Show a tree of what keeps what, from variables and stacks down
-    #[arg(long, conflicts_with = "json")]
+    /// Show a tree of what keeps what, from variables and stacks down: all rows that retain a percent
+    #[arg(long, conflicts_with_all = ["limit", "json", "format"])]
     tree: bool,
-    /// Maximum rows per table [default: 20; the tree has all rows that retain a percent; JSON has all]
-    #[arg(long, value_name = "N", conflicts_with = "tree")]
-    limit: Option<usize>,
-    /// Write JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    formatting: Formatting,
 }
 
 /// Prints it.
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
-    let Arguments { capture, scan, process, tree, limit, json } = arguments;
+    let Arguments { capture, scan, process, tree, formatting } = arguments;
     let which = match (scan, process) {
         (Some(number), _) => WhichScan::Number(*number),
         (None, Some(process)) => WhichScan::Of(process.clone()),
@@ -57,15 +52,11 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     };
     let found = capture.analyzer()?.graph(&which, capture.naming()).map_err(opened_capture::failure)?;
     let (loaded, scanned) = (capture.prepared(found.0), found.1);
-    opened_capture::print(|out, style| {
-        if *json {
-            json::retained(out, &loaded, &scanned)?;
-        } else if *tree {
-            let least = scanned.graph.figures().reachable.bytes / 100;
-            text::retained_tree(out, &loaded, &scanned, (least, LEVELS), style)?;
-        } else {
-            text::retained(out, &loaded, &scanned, limit.unwrap_or(LIMIT).max(1), style)?;
-        }
-        Ok(())
-    })
+    if *tree {
+        let least = scanned.graph.figures().reachable.bytes / 100;
+        return opened_capture::print(|out, style| {
+            Ok(text::retained_tree(out, &loaded, &scanned, (least, LEVELS), style)?)
+        });
+    }
+    formatting.print(&loaded, &views::retained(&loaded, &scanned))
 }

@@ -1,11 +1,11 @@
 //! `temporary`: short-lived allocations.
 
-use super::blocks::{BlocksArguments, Form};
+use super::blocks::BlocksArguments;
 use crate::exit::Outcome;
 use crate::values;
 use analysis::lifetimes::Temporary;
 use clap::Args;
-use report::{json, text};
+use report::views;
 use std::time::Duration;
 
 /// Show allocations that did not last, by stack
@@ -25,12 +25,5 @@ pub(crate) struct Arguments {
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let brief = u64::try_from(arguments.brief.as_nanos()).unwrap_or(u64::MAX);
     let (loaded, watch) = arguments.blocks.observe(|tables| Temporary::new(brief, tables))?;
-    let rows = watch.finish();
-    arguments.blocks.print(|out, form| {
-        match form {
-            Form::Text(limit, style) => text::temporary(out, &loaded, &rows, brief, limit, style)?,
-            Form::Json => json::temporary(out, &loaded, &rows, brief)?,
-        }
-        Ok(())
-    })
+    arguments.blocks.print(&loaded, &views::temporary(&watch.finish(), brief))
 }

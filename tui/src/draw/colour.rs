@@ -1,9 +1,9 @@
 //! Colours: few, from the terminal's own palette or the 256-colour one, and none where the user wants none.
 
-use crate::work::Tone;
 use analysis::Kind;
 use capture::ProcessId;
 use ratatui::style::{Color, Modifier, Style};
+use report::text::Role;
 
 /// Hues of processes, shaded by function. They can be told apart by people with red-green blindness: those of Okabe
 /// and Ito, as near as the palette has them.
@@ -63,14 +63,14 @@ impl Theme {
     }
 
     /// A line of a text.
-    pub(crate) fn tone(self, tone: Tone) -> Style {
+    pub(crate) fn tone(self, tone: Role) -> Style {
         match tone {
-            Tone::Plain => Style::new(),
-            Tone::Heading => self.heading(),
-            Tone::Value => self.value(),
-            Tone::Name => self.name(),
-            Tone::Detail => self.detail(),
-            Tone::Warning => self.warning(),
+            Role::Plain => Style::new(),
+            Role::Heading => self.heading(),
+            Role::Value => self.value(),
+            Role::Function => self.name(),
+            Role::Detail => self.detail(),
+            Role::Warning => self.warning(),
         }
     }
 

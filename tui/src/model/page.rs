@@ -2,6 +2,7 @@
 
 use crate::work::{Compare, ListTopic, Topic};
 use analysis::lifetimes::Side;
+use report::views::VIEWS;
 
 /// What fills the screen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -27,12 +28,8 @@ pub(crate) enum Page {
     Leaks,
     /// Temporary allocations.
     Temporary,
-    /// Sizes of blocks.
-    Sizes,
-    /// How long they live.
-    Lifetimes,
-    /// Threads and processes.
-    Threads,
+    /// A view of single blocks, by its name.
+    View(&'static str),
     /// Who frees whose blocks, by the allocating stack.
     Frees,
     /// The same by the freeing stack.
@@ -67,9 +64,9 @@ impl Page {
         (Page::Time, '5', "Time", "Timeline"),
         (Page::Leaks, '6', "Leak", "Leaks"),
         (Page::Temporary, '7', "Temp", "Temporary"),
-        (Page::Sizes, '8', "Size", "Sizes"),
-        (Page::Lifetimes, '9', "Age", "Lifetimes"),
-        (Page::Threads, '0', "Thread", "Threads"),
+        (Page::View("sizes"), '8', "Size", "Sizes"),
+        (Page::View("lifetimes"), '9', "Age", "Lifetimes"),
+        (Page::View("threads"), '0', "Thread", "Threads"),
         (Page::Lines, 'l', "Line", "Source lines"),
         (Page::Retained, 'K', "Retained", "Retained"),
     ];
@@ -89,9 +86,10 @@ impl Page {
         match self {
             Page::Function => Page::Functions,
             Page::Diff | Page::Changes | Page::Marks => Page::Time,
-            Page::Frees | Page::FreesInverted => Page::Threads,
-            Page::Pages => Page::Sizes,
+            Page::Frees | Page::FreesInverted => Page::View("threads"),
             page if page.is_of_scans() => Page::Retained,
+            page if Self::TABS.iter().any(|(tab, ..)| *tab == page) => page,
+            Page::Pages | Page::View(_) => Page::View("sizes"),
             page => page,
         }
     }
@@ -115,6 +113,13 @@ impl Page {
         Self::OF_SCANS[(place as isize + step).rem_euclid(count) as usize].0
     }
 
+    /// The next view of single blocks, if this is one.
+    pub(crate) fn next_view(self) -> Option<Page> {
+        let Page::View(id) = self else { return None };
+        let place = VIEWS.iter().position(|view| view.id == id)?;
+        Some(Page::View(VIEWS[(place + 1) % VIEWS.len()].id))
+    }
+
     /// The page that shows the same from the other side, if any.
     pub(crate) fn inverted(self) -> Option<Page> {
         match self {
@@ -128,9 +133,7 @@ impl Page {
     pub(crate) fn topic(self, compare: Compare) -> Option<Topic> {
         match self {
             Page::Overview => Some(Topic::Overview),
-            Page::Sizes => Some(Topic::Sizes),
-            Page::Lifetimes => Some(Topic::Lifetimes),
-            Page::Threads => Some(Topic::Threads),
+            Page::View(id) => Some(Topic::View(id)),
             Page::Pages => Some(Topic::Pages),
             Page::Diff => Some(Topic::Diff(compare)),
             _ => None,

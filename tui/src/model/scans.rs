@@ -5,12 +5,13 @@ use super::page::Page;
 use super::state::Model;
 use super::wrap::wrapped;
 use crate::catalogue;
-use crate::work::{Answer, Question, Request, RetainedMemory, StackList, Tone, at};
+use crate::work::{Answer, Question, Request, RetainedMemory, StackList, at};
 use analysis::query::Part;
 use analysis::{Metric, Opening};
 use capture::NodeId;
 use engine::Loaded;
 use ratatui::layout::Rect;
+use report::text::Role;
 use std::sync::Arc;
 
 impl Model {
@@ -104,11 +105,11 @@ impl Model {
     /// The lines above all that is shown of a scan, wrapped to the screen's width: choices that have no effect on it,
     /// what was found, and what to know before trusting it. The most important come first, since there may be too
     /// little room.
-    pub(crate) fn lines_of_scan(&self) -> Vec<(Tone, String)> {
+    pub(crate) fn lines_of_scan(&self) -> Vec<(Role, String)> {
         let unheeded = self.unheeded().map(|question| catalogue::unheeded(&question.chosen().join(" · ")));
         let kept = self.retained().filter(|_| self.page != Page::Scans);
         let found = kept.iter().flat_map(|kept| &kept.about).zip(0..).map(|(text, place)| {
-            let tone = if place == 0 { Tone::Heading } else { Tone::Warning };
+            let tone = if place == 0 { Role::Heading } else { Role::Warning };
             (tone, text.clone())
         });
         let means = kept.iter().filter_map(|kept| match self.page {
@@ -116,8 +117,8 @@ impl Model {
             Page::RetainedClasses => Some(catalogue::WHICH_CLASSES),
             _ => None,
         });
-        let means = means.map(|meaning| (Tone::Detail, meaning.to_owned()));
-        let all = unheeded.map(|text| (Tone::Warning, text)).into_iter().chain(found).chain(means);
+        let means = means.map(|meaning| (Role::Detail, meaning.to_owned()));
+        let all = unheeded.map(|text| (Role::Warning, text)).into_iter().chain(found).chain(means);
         let width = usize::from(self.areas().body.width);
         all.flat_map(|(tone, text)| wrapped(&text, width).into_iter().map(move |line| (tone, line))).collect()
     }

@@ -38,7 +38,7 @@ fn document(made: &Made, number: usize) -> Value {
     let (loaded, scanned) =
         Analyzer::open(&path).unwrap().graph(&WhichScan::Number(number), Naming::Stored).unwrap();
     let mut out = Vec::new();
-    report::json::retained(&mut out, &loaded, &scanned).unwrap();
+    report::json::document(&mut out, &loaded, &report::views::retained(&loaded, &scanned)).unwrap();
     serde_json::from_slice(&out).unwrap()
 }
 

@@ -73,21 +73,21 @@ fn owners_of_blocks_are_found_from_both_sides() {
     let mut user = User::new(&traced(), 100, 30);
     let screen = user.press("x").screen();
     for text in [
-        "448 B in 7 blocks freed by consume",
-        "128 B in 2 blocks freed by refuse",
-        "64 B in 1 block never freed",
+        "freed by consume (c.c:17) < run: bytes 448 B, blocks 7",
+        "freed by refuse (r.c:16) < serve < main: bytes 128 B, blocks 2",
+        "never freed: bytes 64 B, blocks 1",
     ] {
         assert!(screen.contains(text), "{text}: {screen}");
     }
     let screen = user.press("i").screen();
     assert_eq!(user.model.page, Page::FreesInverted);
-    assert!(screen.contains("448 B in 7 blocks allocated by make_message"), "{screen}");
+    assert!(screen.contains("allocated by make_message (m.c:22) < main: bytes 448 B, blocks 7"), "{screen}");
     assert!(screen.lines().any(|line| line.contains("100 %") && line.contains("consume")), "{screen}");
     user.press("<Down>y");
     let copy = copied(&user);
     let of_refuse = copy.lines().position(|line| line.contains("refuse")).unwrap();
     assert!(
-        copy.lines().nth(of_refuse + 1).unwrap().contains("2 blocks allocated by make_message"),
+        copy.lines().nth(of_refuse + 1).unwrap().contains("allocated by make_message (m.c:22) < main"),
         "{copy}"
     );
     user.press("<Enter>");

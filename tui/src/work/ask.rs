@@ -7,10 +7,11 @@ use super::request::{Compare, ListTopic, Question, Request, Topic, at};
 use super::retained::RetainedMemory;
 use super::source::SourceText;
 use super::stack_list::{LIST_ROWS, StackList, StackRow, WIDE, place, place_of};
+use super::table_list::table_list;
 use crate::catalogue;
 use crate::options::Options;
 use analysis::format::{bytes, duration, percent};
-use analysis::lifetimes::{Frees, Lifetimes, Order, Pages, Sizes, Threads};
+use analysis::lifetimes::{Frees, Order, Pages};
 use analysis::query::{Anchor, Part, Query};
 use analysis::{
     Amount, FunctionCost, Metric, Names, Neighbours, Spelling, Step, Tree, call_of, functions, lines,
@@ -22,7 +23,8 @@ use engine::suppression::Suppressions;
 use engine::{Analyzer, Compared, Error, Loaded, Side, Sources, compare_captures, compare_moments};
 use heap_graph::{Pace, WhichScan};
 use report::DiffOptions;
-use report::text::{self, Style, Units, escape, fit_name, stack_line};
+use report::text::{self, Extent, Style, Units, document_lines, escape, fit_name, stack_line};
+use report::views::{self, View as Named};
 use std::cmp::Reverse;
 use std::io::Write;
 use std::sync::Arc;
@@ -33,6 +35,9 @@ const STEPS: usize = 512;
 
 /// Rows of the tables in texts.
 const TEXT_ROWS: usize = 20;
+
+/// The same of documents.
+const EXTENT: Extent = Extent { rows: TEXT_ROWS, below: 3, has_options: false };
 
 /// An inverted tree is split down to parts of one in this many of the total.
 const INVERTED_PARTS: i64 = 2000;
@@ -190,18 +195,12 @@ impl Asked {
                 writeln!(out)?;
                 text::info(&mut out, &loaded, None, &style)?;
             }
-            Topic::Sizes => {
-                let (loaded, sizes) = self.analyzer()?.lifetimes(&query, filter, naming, Sizes::new)?;
-                text::sizes(&mut out, &loaded, &sizes.finish(), 3, &style)?;
-            }
-            Topic::Lifetimes => {
-                let (loaded, lifetimes) =
-                    self.analyzer()?.lifetimes(&query, filter, naming, Lifetimes::new)?;
-                text::lifetimes(&mut out, &loaded, &lifetimes.finish(), TEXT_ROWS, &style)?;
-            }
-            Topic::Threads => {
-                let (loaded, threads) = self.analyzer()?.lifetimes(&query, filter, naming, Threads::new)?;
-                text::threads(&mut out, &loaded, &threads.finish(), TEXT_ROWS, &style)?;
+            Topic::View(id) => {
+                let analyzer = self.analyzer()?;
+                let question = views::Question { analyzer, query: &query, filter, naming };
+                let Some(view) = Named::named(id) else { return Ok(Document::default()) };
+                let (loaded, document) = (view.ask)(question)?;
+                return Ok(Document { lines: document_lines(&loaded, &document, EXTENT, &style) });
             }
             Topic::Pages => {
                 let at = match question.part.clone() {
@@ -212,10 +211,11 @@ impl Asked {
                 let (loaded, pages) = self
                     .analyzer()?
                     .lifetimes(&query, None, naming, |tables| Pages::new(with_ended, tables))?;
+                let mut document = views::pages(&loaded, &pages.finish());
                 if filter.is_some() || question.during.is_some() {
-                    writeln!(out, "{}", catalogue::PAGES_ARE_WHOLE)?;
+                    document.notes.insert(0, catalogue::PAGES_ARE_WHOLE.into());
                 }
-                text::pages(&mut out, &loaded, &pages.finish(), TEXT_ROWS, &style)?;
+                return Ok(Document { lines: document_lines(&loaded, &document, EXTENT, &style) });
             }
             Topic::Diff(compare) => {
                 let (compared, metric) = self.compared(compare)?;
@@ -307,8 +307,9 @@ impl Asked {
                 let (filter, naming) = (question.lens.filter.as_ref(), self.options.naming.clone());
                 let (loaded, frees) =
                     self.analyzer()?.lifetimes(&question.query(), filter, naming, Frees::new)?;
-                let rows = frees.finish(side, Order::default());
-                Ok(super::frees::frees(Arc::new(loaded), &rows, side))
+                let order = Order::default();
+                let document = views::frees(&frees.finish(side, order), side, order);
+                Ok(table_list(Arc::new(loaded), &document, &document.tables[0]))
             }
             ListTopic::Lines => Ok(source_lines(self.loaded(question)?, question.metric)),
             ListTopic::Marks => Ok(super::marks::marks(self.loaded(&Question::default())?)),

@@ -88,12 +88,8 @@ pub(crate) enum Compare {
 pub(crate) enum Topic {
     /// What the recording found.
     Overview,
-    /// Size classes.
-    Sizes,
-    /// How long blocks live.
-    Lifetimes,
-    /// Threads and processes.
-    Threads,
+    /// A view of single blocks, by its name.
+    View(&'static str),
     /// Whose blocks lie on which pages of memory.
     Pages,
     /// What changed.

@@ -1,13 +1,13 @@
 //! What a scan found, in the form that pages show: the graph itself is not kept.
 
-use super::retained_lists::{about_several, classes, roots, stacks, unreachable};
-use super::stack_list::{StackList, WIDE};
+use super::retained_lists::{about_several, classes, roots, said, stacks, unreachable};
+use super::stack_list::StackList;
 use crate::catalogue;
 use analysis::{Amount, LabelId, Tree};
 use capture::NodeId;
 use engine::Loaded;
 use heap_graph::{Holder, Pace, RetainedTree, Scanned};
-use report::text::{ScanHead, Style, UNREACHABLE, holder_name};
+use report::views::{ScanHead, UNREACHABLE, holder};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -71,17 +71,17 @@ impl RetainedMemory {
         let several = scanned.graph.several_at(pace)?;
         let lost = scanned.graph.unreachable_at(pace)?;
         let ScanHead { held, warnings, explained } = ScanHead::new(&loaded, scanned);
-        let held = catalogue::scan_of(scanned.number, scanned.count, &held);
-        let warnings = warnings.iter().map(|text| catalogue::warning(text));
+        let held = catalogue::scan_of(scanned.number, scanned.count, &said(&loaded, &held));
+        let warnings = warnings.iter().map(|text| catalogue::warning(&said(&loaded, text)));
         Some(Self {
             about: std::iter::once(held).chain(warnings).collect(),
-            explained,
+            explained: explained.iter().map(|text| said(&loaded, text)).collect(),
             tree: Arc::new(tree),
             labels,
             stacks: Arc::new(stacks(&loaded, scanned, &found, pace)?),
             roots: Arc::new(roots(&loaded, scanned, &found, &several, pace)?),
             classes: Arc::new(classes(&loaded, scanned, found.reachable, pace)?),
-            several: about_several(scanned, &several),
+            several: about_several(&loaded, scanned, &several),
             unreachable: Arc::new(unreachable(&loaded, &lost, pace)?),
             meaning: if lost.total.is_zero() { catalogue::ALL_REACHABLE } else { UNREACHABLE },
             loaded,
@@ -117,7 +117,6 @@ fn tree(
     kept: &RetainedTree,
     pace: &Pace<'_>,
 ) -> Option<(Tree, Vec<RetainedLabel>)> {
-    let style = Style { color: false, width: Some(WIDE) };
     let mut labels = vec![RetainedLabel { name: catalogue::REACHABLE.to_owned(), target: RowTarget::All }];
     let mut known = HashMap::new();
     let mut label = |target| {
@@ -128,7 +127,7 @@ fn tree(
         pace.steps(Pace::ROW)?;
         let name = match target {
             RowTarget::All => catalogue::REACHABLE.to_owned(),
-            RowTarget::For(holder) => holder_name(loaded, holder, &scanned.roots, &style, 0),
+            RowTarget::For(one) => said(loaded, &holder(one, &scanned.roots)),
             RowTarget::Hidden(rows) => catalogue::hidden(rows),
         };
         labels.push(RetainedLabel { name, target });

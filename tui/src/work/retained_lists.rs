@@ -9,14 +9,13 @@ use engine::Loaded;
 use heap_graph::{
     ClassRow, Holder, Pace, Retained, RetainedRow, RootRow, Scanned, Several, Unreachable, UnreachableRow,
 };
-use report::text::{Style, class_name, cycles, holder_name, kept_by, led_to, stack_line, unreachable_too};
+use report::table::Value;
+use report::text::{escape, words};
+use report::views::{cycles, holder, kept_by, led_to, unreachable_too};
 use std::sync::Arc;
 
 /// Columns of all numbers, and of those shown on a narrow screen.
 const NUMBERS: [usize; 2] = [43, 19];
-
-/// Nothing is cut except at the edge of the screen.
-const STYLE: Style = Style { color: false, width: Some(WIDE) };
 
 /// `  12.3 MiB   45.6 %   1.20 MiB       1,234`: retained bytes, their share, and own blocks.
 pub(crate) fn retained_numbers(retained: Amount, own: Amount, whole: Amount) -> String {
@@ -34,6 +33,11 @@ pub(crate) fn sized(amount: Amount) -> String {
     format!("{} in {}", bytes(amount.bytes), counted(amount.blocks, "block"))
 }
 
+/// A value in words, not cut except at the edge of the screen.
+pub(super) fn said(loaded: &Loaded, value: &Value) -> String {
+    words(loaded, value, WIDE)
+}
+
 /// What stacks retain, and what keeps it.
 pub(super) fn stacks(
     loaded: &Arc<Loaded>,
@@ -43,7 +47,7 @@ pub(super) fn stacks(
 ) -> Option<StackList> {
     let row = |row: &RetainedRow| StackRow {
         about: std::iter::once(catalogue::own_and_retained(&sized(row.own), &sized(row.retained)))
-            .chain(kept_by(loaded, row, &scanned.roots, &STYLE, 0))
+            .chain(kept_by(row, &scanned.roots).iter().map(|line| said(loaded, line)))
             .collect(),
         ..of_stack(loaded, row.node, retained_numbers(row.retained, row.own, found.reachable))
     };
@@ -62,13 +66,13 @@ pub(super) fn roots(
     let row = |holder, retained, direct| StackRow {
         about: vec![catalogue::refers_and_retains(&sized(direct), &sized(retained))],
         ..of_no_stack(
-            holder_name(loaded, holder, &scanned.roots, &STYLE, 0),
+            said(loaded, &self::holder(holder, &scanned.roots)),
             retained_numbers(retained, direct, found.reachable),
         )
     };
     let of_root = |found: &RootRow| row(Holder::Root(found.root), found.retained, found.direct);
     let several = (!found.several.is_zero()).then(|| StackRow {
-        about: about_several(scanned, several),
+        about: about_several(loaded, scanned, several),
         ..row(Holder::Several, found.several, Amount::ZERO)
     });
     let mut rows = at_pace(found.roots.iter().map(of_root), pace)?;
@@ -77,8 +81,9 @@ pub(super) fn roots(
 }
 
 /// What is said about blocks that no single root keeps: which roots keep them together.
-pub(super) fn about_several(scanned: &Scanned, several: &Several) -> Vec<String> {
-    let roots = led_to(several, &scanned.roots, &STYLE, 0);
+pub(super) fn about_several(loaded: &Loaded, scanned: &Scanned, several: &Several) -> Vec<String> {
+    let roots = led_to(several, &scanned.roots);
+    let roots = roots.iter().map(|line| said(loaded, line));
     std::iter::once(catalogue::SEVERAL.to_owned()).chain(roots).collect()
 }
 
@@ -92,9 +97,12 @@ pub(super) fn classes(
     let found = scanned.classes.rows_at(&scanned.graph, pace)?;
     let row = |row: &ClassRow| StackRow {
         about: std::iter::once(catalogue::own_and_retained(&sized(row.own), &sized(row.retained)))
-            .chain(unreachable_too(row))
+            .chain(unreachable_too(row).map(|line| said(loaded, &line)))
             .collect(),
-        ..of_no_stack(class_name(loaded, row, &STYLE, 0), retained_numbers(row.retained, row.own, reachable))
+        ..of_no_stack(
+            escape(loaded.tables.string(row.name)).into_owned(),
+            retained_numbers(row.retained, row.own, reachable),
+        )
     };
     let rows = at_pace(found.iter().map(row), pace)?;
     Some(list(loaded, found.len(), retained_header(["retained", "own"], "class"), rows))
@@ -104,7 +112,7 @@ pub(super) fn classes(
 pub(super) fn unreachable(loaded: &Arc<Loaded>, lost: &Unreachable, pace: &Pace<'_>) -> Option<StackList> {
     let row = |row: &UnreachableRow| StackRow {
         about: std::iter::once(catalogue::own_and_in_all(&sized(row.heads), &sized(row.claimed)))
-            .chain(cycles(row))
+            .chain(cycles(row).map(|line| said(loaded, &line)))
             .collect(),
         ..of_stack(loaded, row.node, retained_numbers(row.claimed, row.heads, lost.total))
     };
@@ -121,7 +129,7 @@ fn of_stack(loaded: &Loaded, node: NodeId, numbers: String) -> StackRow {
     StackRow {
         node: Some(node),
         place: place_of(loaded, node),
-        ..of_no_stack(stack_line(loaded, node, &STYLE, 0), numbers)
+        ..of_no_stack(said(loaded, &Value::Stack(node)), numbers)
     }
 }
 

@@ -1,11 +1,10 @@
 //! A table with a row for each stack of each process, as in RFC 4180: lines end in CRLF, texts are quoted, and none
 //! is a formula.
 
-use super::folded::folded;
 use super::places::places;
-use crate::cell::cell;
 use analysis::{Amount, Cost, StackState, call_of_row, stack_states};
 use engine::Loaded;
+use report::csv::{cell, folded};
 use report::text::escape;
 use std::io::{self, Write};
 

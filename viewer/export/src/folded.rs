@@ -11,8 +11,7 @@
 use super::walk::walk;
 use analysis::{Metric, Tree};
 use engine::Loaded;
-use report::text::escape;
-use std::borrow::Cow;
+use report::csv::folded;
 use std::io::{self, Write};
 
 /// Writes the stacks that cost anything in this metric: bytes, or blocks for metrics that count those.
@@ -37,27 +36,4 @@ pub(super) fn write(out: &mut dyn Write, loaded: &Loaded, metric: Metric) -> io:
             own => writeln!(out, "{path} {own}"),
         }
     })
-}
-
-/// A name that can be placed between semicolons on a line.
-pub(super) fn folded(name: &str) -> Cow<'_, str> {
-    match escape(name) {
-        Cow::Borrowed(name) if !name.contains(';') => Cow::Borrowed(name),
-        name => Cow::Owned(name.replace(';', ":")),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Check that no name can end its line or its field.
-    #[test]
-    fn names_stay_in_their_place() {
-        for (name, expected) in
-            [("f(int; char)", "f(int: char)"), ("a\nb", "a\\u{a}b"), ("operator new", "operator new")]
-        {
-            assert_eq!(folded(name), expected);
-        }
-    }
 }

@@ -25,7 +25,7 @@
 //! | `format` `options` | the formats' names and what each holds; what to export |
 //! | `call_graph` `walk` `places` | who calls whom; a tree in the order in which it is written; a stack as functions and lines |
 //! | `events` `held` `readings` `notes` | what formats read again: every event, bytes held by time, counters, what else happened |
-//! | `protobuf` `xml` `cell` | how numbers and texts are written |
+//! | `protobuf` `xml` | how numbers and texts are written |
 //! | `origin` | who wrote a file, and of what |
 //! | `copy` | a capture with the names that were looked up, or redacted |
 //! | `aggregate` | a recording as totals at snapshots |
@@ -38,7 +38,6 @@ pub mod sql;
 
 mod call_graph;
 mod callgrind;
-mod cell;
 mod csv;
 pub mod dot;
 mod events;

@@ -4,22 +4,22 @@
 //! since the start of the recording, unknown names are null with a `reason`.
 
 mod allocator;
-mod blocks;
 mod check;
 mod cost;
 mod cpu;
 mod diff;
+mod document;
 mod dump;
 mod head;
 mod info;
 mod leaks;
+mod lines;
 mod nameless;
 mod report;
 mod reported;
-mod resident;
-mod scan;
 mod span;
 mod stack;
+mod start;
 mod tables;
 mod timeline;
 mod top;
@@ -27,18 +27,14 @@ mod tree;
 mod unseen;
 
 pub use allocator::allocator;
-pub use blocks::ScannedFields;
-pub use blocks::{
-    failed, frees, frees_of_functions, history, invalid_frees, lifetimes, lines, pages, reallocs, retained,
-    sizes, temporary, threads,
-};
 pub use check::check;
 pub use diff::diff;
+pub use document::{Fields, document};
 pub use dump::Dump;
 pub use info::info;
 pub use leaks::leaks;
+pub use lines::lines;
 pub use report::report;
-pub use resident::resident;
 pub use tables::tables;
 pub use timeline::timeline;
 pub use top::top;

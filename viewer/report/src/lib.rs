@@ -1,4 +1,4 @@
-//! Views of a capture as text, JSON, Markdown, HTML and `JUnit`, written to the writer that they are given.
+//! Views of a capture as text, JSON, CSV, Markdown, HTML and `JUnit`, written to the writer that they are given.
 //!
 //! ```no_run
 //! let loaded = engine::open("app.1000.memprof".as_ref(), engine::Naming::from_files())?;
@@ -11,24 +11,33 @@
 //!
 //! | folder | what is in it |
 //! |---|---|
-//! | `text` | a file for each view in columns; `columns`, `style`, `units` and `escape` are shared by all |
-//! | `json` | a file for each document, described in `JSON.md`; `blocks` has those of single blocks |
+//! | `table` | what a view shows, as typed values |
+//! | `views` | builders of tables, a file for each view; all formats have these |
+//! | `text` | columns of a terminal: of tables, and a file for each view that is none yet |
+//! | `json` | documents for programs, described in `JSON.md`: of tables, and a file for each of the others |
 //! | `outline` | rows as they are on a screen, to be pasted elsewhere: text, Markdown, HTML |
+//! | `csv` | tables with exact numbers |
+//! | `format` | all formats of a table |
 //! | `junit` `github` | results of rules for build servers |
 //! | `dump` | every event, or every CPU sample, a line each |
 //! | `options` `ended` | what a user can ask for; how a process ended, in words |
 
 mod ended;
 mod options;
+pub mod table;
+pub mod views;
 
+pub mod csv;
 pub mod json;
 pub mod text;
 
 mod dump;
+mod format;
 pub mod github;
 pub mod junit;
 pub mod outline;
 
 pub use dump::{dump, dump_json, dump_samples};
 pub use ended::ended_word;
+pub use format::Format;
 pub use options::{DiffOptions, DumpOptions, ReportOptions, ResidentBy, Shape};

@@ -5,16 +5,17 @@
 //! it, and a report in another form has the rows of the text report.
 
 mod check;
+mod document;
 mod html;
 mod markdown;
 mod plain;
 mod report;
 
 pub use check::check;
+pub use document::outlines;
 pub use report::outline;
 
 use std::io::{self, Write};
-use std::str::FromStr;
 
 /// How an outline is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,23 +32,6 @@ pub enum Form {
 impl Form {
     /// All of them.
     pub const ALL: [Form; 3] = [Form::Text, Form::Markdown, Form::Html];
-
-    /// The word that names it on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Form::Text => "text",
-            Form::Markdown => "markdown",
-            Form::Html => "html",
-        }
-    }
-}
-
-impl FromStr for Form {
-    type Err = String;
-
-    fn from_str(name: &str) -> Result<Self, String> {
-        Self::ALL.into_iter().find(|form| form.name() == name).ok_or_else(|| format!("unknown form `{name}`"))
-    }
 }
 
 /// Rows under a title.
@@ -74,17 +58,33 @@ pub struct OutlineRow {
     pub is_generated: bool,
 }
 
+/// Writes outlines, one below the other.
+///
+/// # Errors
+/// Those of the writer.
+pub fn write(out: &mut dyn Write, outlines: &[Outline], form: Form) -> io::Result<()> {
+    if form == Form::Html {
+        return html::write(out, outlines);
+    }
+    for (place, outline) in outlines.iter().enumerate() {
+        if place > 0 {
+            writeln!(out)?;
+        }
+        match form {
+            Form::Markdown => markdown::write(out, outline)?,
+            _ => plain::write(out, outline)?,
+        }
+    }
+    Ok(())
+}
+
 impl Outline {
     /// Writes it.
     ///
     /// # Errors
     /// Those of the writer.
     pub fn write(&self, out: &mut dyn Write, form: Form) -> io::Result<()> {
-        match form {
-            Form::Text => plain::write(out, self),
-            Form::Markdown => markdown::write(out, self),
-            Form::Html => html::write(out, self),
-        }
+        write(out, std::slice::from_ref(self), form)
     }
 
     /// The outline as text.

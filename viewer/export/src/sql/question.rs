@@ -2,9 +2,9 @@
 
 use super::Error;
 use super::database::fill;
-use crate::cell::cell;
 use analysis::query::nearest;
 use engine::{Events, Loaded};
+use report::csv::cell;
 use report::text::escape;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row, Statement};

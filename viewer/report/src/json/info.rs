@@ -5,13 +5,14 @@ mod lost;
 mod process;
 mod totals;
 
+use super::Fields;
 use super::cpu::{CpuInfo, FaultInfo, SeriesFields, series};
 use super::head::Head;
 use super::nameless::{self, NamelessFields};
 use super::reported::{self, HeapFields, MarkFields, MarkNameFields, PauseFields};
-use super::scan::ScanFields;
 use super::span::SpanFields;
 use super::write_document;
+use crate::views::scan_fields;
 use analysis::{Profile, stack_states, state_share, thread_count};
 use capture::{Clock, Sampling};
 use cost::Cost;
@@ -50,7 +51,7 @@ struct Document<'a> {
     heaps: Vec<HeapFields<'a>>,
     marks: Vec<MarkFields<'a>>,
     mark_names: Vec<MarkNameFields<'a>>,
-    scans: Vec<ScanFields<'a>>,
+    scans: Vec<Fields<'a>>,
     #[serde(flatten)]
     pauses: PauseFields,
     overhead: Option<Cost>,
@@ -142,7 +143,7 @@ pub fn info(out: &mut dyn Write, loaded: &Loaded) -> io::Result<()> {
         marks: reported::marks(loaded),
         scans: (1..)
             .zip(&loaded.tables.scans)
-            .map(|(number, scan)| ScanFields::new(loaded, number, scan))
+            .map(|(number, scan)| Fields { loaded, fields: scan_fields(loaded, number, scan) })
             .collect(),
         mark_names: reported::mark_names(loaded),
         pauses: profile.pauses().into(),

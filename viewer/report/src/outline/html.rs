@@ -12,9 +12,14 @@ const HEAD: &str = "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\"
     td:last-child,th:last-child{text-align:left}td:last-child{font-family:ui-monospace,monospace}\
     tr:hover td{background:#8882}</style>\n";
 
-pub(super) fn write(out: &mut dyn Write, outline: &Outline) -> io::Result<()> {
-    let title = outline.title.first().map_or_else(String::new, |title| text(title));
-    writeln!(out, "{HEAD}<title>{title}</title>")?;
+pub(super) fn write(out: &mut dyn Write, outlines: &[Outline]) -> io::Result<()> {
+    let title = outlines.first().and_then(|outline| outline.title.first());
+    writeln!(out, "{HEAD}<title>{}</title>", title.map_or_else(String::new, |title| text(title)))?;
+    outlines.iter().try_for_each(|outline| table(out, outline))?;
+    writeln!(out, "</html>")
+}
+
+fn table(out: &mut dyn Write, outline: &Outline) -> io::Result<()> {
     for line in &outline.title {
         writeln!(out, "<p>{}</p>", text(line))?;
     }
@@ -32,7 +37,7 @@ pub(super) fn write(out: &mut dyn Write, outline: &Outline) -> io::Result<()> {
             row.indent
         )?;
     }
-    writeln!(out, "</table>\n</html>")
+    writeln!(out, "</table>")
 }
 
 fn text(text: &str) -> String {

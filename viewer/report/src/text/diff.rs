@@ -11,6 +11,7 @@
 use super::escape::escape;
 use super::estimate::{self, marked, relative};
 use super::headline::{after_end, counted_losses, interruption, snapshot_note, span_at, unmatched_texts};
+use super::line::print;
 use super::place::fit_name;
 use super::stack_line::{not_shown, smaller_ones, stack_line_to};
 use super::style::{Role, Style};
@@ -99,7 +100,7 @@ fn headline(out: &mut dyn Write, compared: &Compared, metric: Metric, style: &St
         sizes.change_or_count(shrunk, shrunk_spread)
     )?;
     hidden(out, compared, metric, style)?;
-    snapshot_note(out, &compared.loaded, style)?;
+    print(out, snapshot_note(&compared.loaded).as_slice(), style)?;
     if *two_captures {
         matched(out, diff, metric, sizes.0)?;
         nameless(out, compared, metric, style)?;

@@ -1,9 +1,9 @@
 //! Amounts estimated from samples: `≈12.3 MiB ± 1.10 MiB`. Exact ones are formatted as usual.
 
-use super::style::{Role, Style};
+use super::line::Line;
+use super::style::Role;
 use analysis::{Amount, Spread, format};
 use engine::Loaded;
-use std::io::{self, Write};
 
 /// What stands behind `±`. It is computed from the samples, and so is itself an estimate.
 pub(super) const ERROR: &str = "± is one standard error, too small where samples are few";
@@ -63,9 +63,8 @@ pub(super) fn sampled(loaded: &Loaded) -> Option<String> {
 }
 
 /// The same, where numbers have errors.
-pub(super) fn note(out: &mut dyn Write, loaded: &Loaded, style: &Style) -> io::Result<()> {
-    sampled(loaded)
-        .map_or(Ok(()), |text| writeln!(out, "{}", style.paint(Role::Detail, format!("{text}, {ERROR}"))))
+pub(super) fn note(loaded: &Loaded) -> Option<Line> {
+    sampled(loaded).map(|text| vec![(Role::Detail, format!("{text}, {ERROR}"))])
 }
 
 #[cfg(test)]

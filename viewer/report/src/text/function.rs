@@ -1,12 +1,15 @@
 //! Everything about one function: its lines, and the sizes and lifetimes of its blocks.
 
 use super::columns::Columns;
+use super::document::table_lines;
 use super::escape::{escape, fit};
-use super::frees::endpoints;
+use super::extent::Extent;
 use super::headline::headline;
+use super::line::print;
 use super::place::place;
 use super::stack_line::{header, rest_by};
 use super::style::{Role, Style};
+use crate::views::endpoints;
 use analysis::format::{bytes, count, percent};
 use analysis::{Amount, Metric, Step};
 use engine::{FunctionDetail, Loaded, Sources};
@@ -55,8 +58,16 @@ pub fn function(
     let ages = detail.shape.ages.iter().map(|(age, amount)| (age.to_string(), *amount));
     classes(out, "lifetime", ages.collect(), style)?;
     let Some(frees) = &detail.frees else { return Ok(()) };
-    endpoints(out, loaded, &frees.ends, "what became of its blocks", limit, style)?;
-    endpoints(out, loaded, &frees.owners, "whose blocks it frees", limit, style)
+    let extent = Extent { rows: limit, below: limit, has_options: false };
+    for (rows, heading) in
+        [(&frees.ends, "what became of its blocks"), (&frees.owners, "whose blocks it frees")]
+    {
+        if !rows.is_empty() {
+            writeln!(out)?;
+            print(out, &table_lines(loaded, &endpoints(rows, heading), extent, style), style)?;
+        }
+    }
+    Ok(())
 }
 
 /// `     1,234   12.3 %    45.6 KiB    ≤ 64 B  ██████`.

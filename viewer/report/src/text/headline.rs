@@ -3,6 +3,7 @@
 use super::cpu::CpuUnit;
 use super::escape::escape;
 use super::estimate;
+use super::line::{Line, print};
 use super::style::{Role, Style};
 use analysis::format::{count, counted, counted as plain, duration, listed};
 use analysis::{Amount, Instant, Metric, Profile, Span};
@@ -18,6 +19,11 @@ pub(super) fn headline(
     metric: Metric,
     style: &Style,
 ) -> io::Result<()> {
+    print(out, &lines(loaded, metric), style)
+}
+
+/// The same as lines.
+pub(super) fn lines(loaded: &Loaded, metric: Metric) -> Vec<Line> {
     let profile = &loaded.profile;
     let (amount, spread) = (metric.of(&profile.total), metric.of(&profile.total_spread));
     let size = estimate::bytes(amount, spread);
@@ -38,35 +44,39 @@ pub(super) fn headline(
         Metric::Frees => format!("{} of {size}", counted("free")),
         Metric::Cpu => format!("{}, {}", plain(amount.blocks, "CPU sample"), cpu_time(loaded, amount)),
     };
-    writeln!(out, "{}", style.paint(Role::Heading, format!("{}: {numbers}", scope(loaded))))?;
-    if let Some(seen) = &loaded.seen {
-        hidden(out, loaded, seen, metric, style)?;
-    }
+    let mut lines = vec![vec![(Role::Heading, format!("{}: {numbers}", scope(loaded)))]];
+    lines.extend(loaded.seen.as_ref().and_then(|seen| hidden(loaded, seen, metric)));
     if metric == Metric::Leaked && loaded.seen.is_none() && loaded.suppressed.is_none() {
-        suppressed(out, loaded, style)?;
+        lines.extend(suppressed(loaded));
     }
-    warnings(out, loaded, style)?;
-    if metric == Metric::Cpu { unsampled(out, loaded, style) } else { Ok(()) }
+    lines.extend(warning_lines(loaded));
+    if metric == Metric::Cpu {
+        lines.extend(unsampled_lines(loaded));
+    }
+    lines
 }
 
 /// How much of what was left `leaks` suppresses, so that its number is the same.
-fn suppressed(out: &mut dyn Write, loaded: &Loaded, style: &Style) -> io::Result<()> {
+fn suppressed(loaded: &Loaded) -> Option<Line> {
     if loaded.profile.span != Span::Whole || loaded.reach.is_some() {
-        return Ok(());
+        return None;
     }
     let (hidden, spread) = Left::of(loaded).suppressed;
-    if hidden.is_zero() {
-        return Ok(());
-    }
-    let text = format!("  including {} that leaks suppresses", estimate::held(hidden, spread));
-    writeln!(out, "{}", style.paint(Role::Detail, text))
+    let text = || format!("  including {} that leaks suppresses", estimate::held(hidden, spread));
+    (!hidden.is_zero()).then(|| vec![(Role::Detail, text())])
 }
 
 /// Writes what the samples do not cover, and what to do about it.
 pub(super) fn unsampled(out: &mut dyn Write, loaded: &Loaded, style: &Style) -> io::Result<()> {
-    unsampled_texts(loaded)
-        .into_iter()
-        .try_for_each(|text| writeln!(out, "{}", style.paint(Role::Warning, format!("warning: {text}"))))
+    print(out, &unsampled_lines(loaded), style)
+}
+
+fn unsampled_lines(loaded: &Loaded) -> Vec<Line> {
+    unsampled_texts(loaded).into_iter().map(warning).collect()
+}
+
+pub(super) fn warning(text: String) -> Line {
+    vec![(Role::Warning, format!("warning: {text}"))]
 }
 
 /// What samples do not cover, a line each: work without samples, and truncated stacks.
@@ -136,13 +146,7 @@ fn cpu_time(loaded: &Loaded, amount: Amount) -> String {
 }
 
 /// What a filter, or the selection of functions, leaves out.
-fn hidden(
-    out: &mut dyn Write,
-    loaded: &Loaded,
-    seen: &Seen,
-    metric: Metric,
-    style: &Style,
-) -> io::Result<()> {
+fn hidden(loaded: &Loaded, seen: &Seen, metric: Metric) -> Option<Line> {
     let (amount, spread) = (metric.of(&seen.hidden), metric.of(&seen.hidden_spread));
     let sized =
         |noun| format!("{} in {}", estimate::bytes(amount, spread), estimate::counted(amount, spread, noun));
@@ -154,20 +158,21 @@ fn hidden(
     };
     let text = match &seen.filter {
         Some(filter) => format!("  only: {}; not shown: {numbers}", escape(filter)),
-        None if amount.is_zero() => return Ok(()),
+        None if amount.is_zero() => return None,
         None => format!("  not shown: {numbers}"),
     };
-    writeln!(out, "{}", style.paint(Role::Detail, text))
+    Some(vec![(Role::Detail, text)])
 }
 
 /// Writes one line saying that numbers are estimates, if so, then one for each reason why they may be too low.
 pub(super) fn warnings(out: &mut dyn Write, loaded: &Loaded, style: &Style) -> io::Result<()> {
-    estimate::note(out, loaded, style)?;
-    snapshot_note(out, loaded, style)?;
-    for warning in warning_texts(loaded) {
-        writeln!(out, "{}", style.paint(Role::Warning, format!("warning: {warning}")))?;
-    }
-    Ok(())
+    print(out, &warning_lines(loaded), style)
+}
+
+/// The same as lines.
+pub(super) fn warning_lines(loaded: &Loaded) -> Vec<Line> {
+    let notes = estimate::note(loaded).into_iter().chain(snapshot_note(loaded));
+    notes.chain(warning_texts(loaded).into_iter().map(warning)).collect()
 }
 
 /// What numbers are about, for a sentence that says that there are none.
@@ -201,12 +206,10 @@ pub(super) fn nothing(out: &mut dyn Write, loaded: &Loaded, metric: Metric) -> i
 }
 
 /// Which snapshots of an aggregated capture are shown.
-pub(super) fn snapshot_note(out: &mut dyn Write, loaded: &Loaded, style: &Style) -> io::Result<()> {
-    if loaded.tables.metadata.aggregate().is_none() {
-        return Ok(());
-    }
+pub(super) fn snapshot_note(loaded: &Loaded) -> Option<Line> {
+    loaded.tables.metadata.aggregate()?;
     let text = match loaded.profile.span {
-        Span::Whole => return Ok(()),
+        Span::Whole => return None,
         Span::At(at) if at.position == 0 => {
             "  aggregated: no snapshot at or before that moment; this is the start of the recording"
         }
@@ -216,7 +219,7 @@ pub(super) fn snapshot_note(out: &mut dyn Write, loaded: &Loaded, style: &Style)
              stack between them"
         }
     };
-    writeln!(out, "{}", style.paint(Role::Detail, text))
+    Some(vec![(Role::Detail, text.to_owned())])
 }
 
 /// A note that a moment is after the end of the recording, whose final state is shown instead. None if both are

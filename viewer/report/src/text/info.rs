@@ -4,12 +4,13 @@ use super::beside;
 use super::early_ends::early_ends_footnote;
 use super::escape::{columns, escape};
 use super::estimate;
-use super::failed::asked_for;
 use super::headline::{remark_texts, span, warnings};
 use super::nameless::footnote;
 use super::stack_line::{not_shown, stack_line};
 use super::style::{Role, Style};
+use super::words::words;
 use crate::ended::ended_text;
+use crate::views::asked_for;
 use analysis::format::{bytes, count, counted, duration, percent};
 use analysis::{
     Amount, Lengths, Metric, ProcessTitles, Span, call_of, stack_states, state_share, thread_count,
@@ -313,7 +314,8 @@ fn failures(out: &mut dyn Write, loaded: &Loaded, limit: usize, style: &Style) -
         [
             count(row.calls),
             call_of(&loaded.tables, row.node).to_owned(),
-            row.sizes.map_or_else(|| "?".to_owned(), |(_, most)| asked_for(row, most)),
+            row.sizes
+                .map_or_else(|| "?".to_owned(), |(_, most)| words(loaded, &asked_for(row, most), usize::MAX)),
             duration(row.last.time),
             bytes(row.held_last.bytes),
             stack_line(loaded, row.node, style, 64),

@@ -1,22 +1,20 @@
 //! `leaks`: what was still allocated at the end, by stack, and what only seems leaked.
 
 use super::early_ends::early_ends_footnote;
-use super::escape::{columns, escape};
+use super::escape::escape;
 use super::estimate;
+use super::frames::frames;
 use super::headline::{headline, interruption};
+use super::line::print;
 use super::nameless::footnote;
-use super::place::{detail, fit_name};
 use super::style::{Role, Style};
 use analysis::format::{bytes, count, counted, duration, percent};
-use analysis::{Amount, Metric, Spread, call_of, functions_of, is_library_frame, process_name, rows_as_read};
-use capture::{Ended, NodeId};
+use analysis::{Amount, Metric, Spread, call_of, process_name, rows_as_read};
+use capture::Ended;
 use engine::{Loaded, Suppressed, Use};
 use heap_graph::Reach;
 use std::cmp::Reverse;
 use std::io::{self, Write};
-
-/// Most functions shown of a stack; one that calls itself from the same place counts once.
-const DEPTH: usize = 40;
 
 /// Writes the stacks that hold most at the end, at most `limit`.
 ///
@@ -37,7 +35,7 @@ pub fn leaks(out: &mut dyn Write, loaded: &Loaded, limit: usize, style: &Style) 
         let size = style.paint(Role::Value, estimate::bytes(leaked, spread));
         let blocks = estimate::counted(leaked, spread, "block");
         writeln!(out, "\n{size} ({share}) in {blocks} from {call}")?;
-        stack(out, loaded, row.node, style)?;
+        print(out, &frames(loaded, row.node, style), style)?;
     }
     if rows.len() > shown {
         let mut rest = (Amount::ZERO, Spread::ZERO);
@@ -205,33 +203,5 @@ fn replaced(loaded: &Loaded) -> String {
     match names.len() {
         0..=3 => names.join(", "),
         more => format!("{} and {} more", names[..2].join(", "), more - 2),
-    }
-}
-
-/// Writes a stack, one function per line.
-pub(super) fn stack(out: &mut dyn Write, loaded: &Loaded, node: NodeId, style: &Style) -> io::Result<()> {
-    let mut steps = functions_of(&loaded.tables, &loaded.names, node).peekable();
-    if steps.peek().is_none() {
-        return writeln!(out, "    [no stack]");
-    }
-    for _ in 0..DEPTH {
-        let Some((_, step)) = steps.next() else { return Ok(()) };
-        let mut times = 1;
-        while steps.next_if(|(_, next)| *next == step).is_some() {
-            times += 1;
-        }
-        let times = if times > 1 { format!(" ×{times}") } else { String::new() };
-        let inlined = if step.inlined { " (inlined)" } else { "" };
-        let place = detail(loaded, &step).map_or(String::new(), |place| format!("  {place}"));
-        let place = format!("{times}{inlined}{place}");
-        let room = style.room(4 + columns(&place));
-        let name = fit_name(&loaded.names, step.label, room);
-        let library_frames = is_library_frame(&loaded.tables, &loaded.names, &step);
-        let role = if library_frames { Role::Detail } else { Role::Function };
-        writeln!(out, "    {}{}", style.paint(role, name), style.paint(Role::Detail, place))?;
-    }
-    match steps.count() {
-        0 => Ok(()),
-        more => writeln!(out, "    … {}", counted(more as u64, "more function")),
     }
 }

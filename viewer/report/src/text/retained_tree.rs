@@ -9,17 +9,22 @@
 //!        15 B   11.1 %          0 B           0  └─ several roots: index, stack of thread 1000 (app)
 //! ```
 
+use super::document::document;
 use super::escape::columns;
-use super::holder::{holder_name, several_name};
-use super::retained::{WIDTH, head, numbers, titles};
+use super::extent::Extent;
 use super::stack_line::header;
 use super::style::{Role, Style};
 use super::tree_lines::{Branch, TreeLines};
+use super::words::words;
+use crate::views::{head_of_scan, holder, several_name};
 use analysis::Amount;
-use analysis::format::count;
+use analysis::format::{bytes, count, percent};
 use engine::Loaded;
 use heap_graph::{Holder, RetainedTree, Scanned};
 use std::io::{self, Write};
+
+/// Width of the numbers before a name.
+const WIDTH: usize = 48;
 
 /// Most levels with lines.
 const LEVELS: u32 = 20;
@@ -35,9 +40,14 @@ pub fn retained_tree(
     (least, levels): (i64, usize),
     style: &Style,
 ) -> io::Result<()> {
-    head(out, loaded, scanned, style)?;
+    document(out, loaded, &head_of_scan(loaded, scanned), Extent::of_command(0), style)?;
+    writeln!(out)?;
     let Scanned { graph, roots: names, .. } = scanned;
-    header(out, style, &titles(["retained", "share", "own", "blocks"], "kept"))?;
+    header(
+        out,
+        style,
+        &format!("{:>12}  {:>7}  {:>11}  {:>10}  kept", "retained", "share", "own", "blocks"),
+    )?;
     let tree = graph.tree(least, levels);
     let rows = rows(&tree);
     let branches = branches(&rows);
@@ -56,15 +66,22 @@ pub fn retained_tree(
             What::Holder(holder) => {
                 let used = WIDTH + columns(&lines);
                 let name = match holder {
-                    Holder::Several => several_name(&graph.several(), names, style, used),
-                    holder => holder_name(loaded, holder, names, style, used),
+                    Holder::Several => several_name(&graph.several(), names),
+                    one => self::holder(one, names),
                 };
-                style.paint(Role::Function, name)
+                style.paint(Role::Function, words(loaded, &name, style.room(used)))
             }
         };
         writeln!(out, "{}{lines}{text}", numbers(row.retained, row.own, tree.reachable, style))?;
     }
     Ok(())
+}
+
+/// `       120 B   88.9 %        100 B           1  `: retained bytes, their share, and the row's own blocks.
+fn numbers(retained: Amount, own: Amount, whole: Amount, style: &Style) -> String {
+    let first = style.paint(Role::Value, format!("{:>12}", bytes(retained.bytes)));
+    let share = percent(retained.bytes, whole.bytes);
+    format!("{first}  {share:>7}  {:>11}  {:>10}  ", bytes(own.bytes), count(own.blocks))
 }
 
 struct Row {

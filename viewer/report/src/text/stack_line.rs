@@ -25,20 +25,28 @@ pub(super) fn stack_line_to(
     style: &Style,
     used: usize,
 ) -> String {
+    fit(&stack_to(depth, loaded, node), style.room(used)).into_owned()
+}
+
+/// The same in full length.
+pub(super) fn stack(loaded: &Loaded, node: NodeId) -> String {
+    stack_to(DEPTH, loaded, node)
+}
+
+fn stack_to(depth: usize, loaded: &Loaded, node: NodeId) -> String {
     let chain = chain(loaded, node, 0, depth);
     if chain.is_empty() {
         return "[no stack]".to_owned();
     }
     let first = meaningful(&loaded.tables, &loaded.names, node).next();
-    let text = match first.and_then(|(_, step)| detail(loaded, &step)) {
+    match first.and_then(|(_, step)| detail(loaded, &step)) {
         // The place is that of the first function, and precedes its callers.
         Some(place) => match chain.split_once(" < ") {
             Some((function, callers)) => format!("{function} ({place}) < {callers}"),
             None => format!("{chain} ({place})"),
         },
         None => chain,
-    };
-    fit(&text, style.room(used)).into_owned()
+    }
 }
 
 /// The header of a table.
@@ -46,17 +54,7 @@ pub(super) fn header(out: &mut dyn Write, style: &Style, text: &str) -> io::Resu
     writeln!(out, "{}", style.paint(Role::Detail, text))
 }
 
-/// A heading within a view.
-pub(super) fn heading(out: &mut dyn Write, style: &Style, text: &str) -> io::Result<()> {
-    writeln!(out, "\n{}", style.paint(Role::Heading, text))
-}
-
-/// How many rows a limit hides, if any, with the option that shows them.
-pub(super) fn rest(out: &mut dyn Write, style: &Style, hidden: usize, noun: &str) -> io::Result<()> {
-    rest_by(out, style, hidden, noun, "--limit")
-}
-
-/// The same for another option.
+/// How many rows are hidden, if any, with the option that shows them, which may be empty.
 pub(super) fn rest_by(
     out: &mut dyn Write,
     style: &Style,
@@ -82,6 +80,15 @@ pub(super) fn smaller_ones(hidden: usize, option: &str, room: usize) -> String {
 
 /// How many rows are hidden, and the option that shows them, which may be empty.
 pub(crate) fn not_shown(hidden: usize, noun: &str, option: &str) -> String {
+    not_shown_of(hidden, noun, "", option)
+}
+
+/// The same with something said of these rows.
+pub(super) fn not_shown_of(hidden: usize, noun: &str, said: &str, option: &str) -> String {
     let rows = counted(hidden as u64, noun);
-    if option.is_empty() { format!("{rows} not shown") } else { format!("{rows} not shown ({option})") }
+    if option.is_empty() {
+        format!("{rows}{said} not shown")
+    } else {
+        format!("{rows}{said} not shown ({option})")
+    }
 }

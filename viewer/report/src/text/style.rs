@@ -16,8 +16,12 @@ pub struct Style {
 }
 
 /// The role of a piece of text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Role {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Role {
+    /// Nothing special.
+    #[default]
+    Plain,
+    /// What follows belongs to it.
     Heading,
     /// The number that a row is about.
     Value,
@@ -25,6 +29,7 @@ pub(super) enum Role {
     Function,
     /// Secondary details.
     Detail,
+    /// What to know before trusting the rest.
     Warning,
 }
 
@@ -42,6 +47,7 @@ impl Style {
 
     pub(super) fn paint<T: Display>(&self, role: Role, text: T) -> Painted<T> {
         let style = match role {
+            Role::Plain => return Painted { text, style: None },
             Role::Heading => Ansi::new().bold(),
             Role::Value => AnsiColor::Yellow.on_default(),
             Role::Function => AnsiColor::Cyan.on_default(),

@@ -3,11 +3,12 @@
 use super::beside;
 use super::escape::escape;
 use super::estimate;
-use super::failed::failed_text;
 use super::headline::{interruption, remark_texts, warnings};
 use super::stack_line::stack_line_to;
 use super::style::{Role, Style};
+use super::words::words;
 use crate::ended::ended_text;
+use crate::views::failed_in_all;
 use analysis::format::{bytes, count, counted, duration, listed, percent};
 use analysis::{
     Metric, ProcessTitles, StackState, early_ends, follows_exec, nameless, rows_as_read, stack_states,
@@ -109,7 +110,7 @@ fn facts(loaded: &Loaded, left: &Left) -> Vec<(&'static str, String)> {
     if invalid > 0 {
         facts.push(("invalid", format!("{} of addresses without a live block", counted(invalid, "free"))));
     }
-    facts.extend(failed_text(loaded).map(|text| ("failed", text)));
+    facts.extend(failed_in_all(loaded).map(|all| ("failed", words(loaded, &all, usize::MAX))));
     facts.push(("lost", counted(loaded.lost_events(), "event")));
     facts.push(("stacks", stacks(loaded)));
     facts.extend(unnamed(loaded).map(|text| ("names", text)));

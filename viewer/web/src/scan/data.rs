@@ -12,7 +12,8 @@ use crate::texts::Texts;
 use analysis::{Amount, called_of, library_frames};
 use engine::Loaded;
 use heap_graph::{ClassRow, Holder, RetainedTree, Scanned, UnreachableRow, root_name};
-use report::json::ScannedFields;
+use report::json::Fields;
+use report::views::scanned_fields;
 use serde::Serialize;
 use std::io;
 
@@ -30,7 +31,7 @@ fn sum(amounts: impl Iterator<Item = Amount>) -> Amount {
 struct Head<'a> {
     version: u32,
     #[serde(flatten)]
-    scanned: ScannedFields<'a>,
+    scanned: Fields<'a>,
     several_bytes: i64,
     several_blocks: i64,
     /// Number of further roots that lead to these, and of those that were not followed.
@@ -90,7 +91,7 @@ pub(super) fn data(loaded: &Loaded, scanned: &Scanned, found: &Found, most: usiz
     columns.numbers("stack.node", rows.map(|row| i64::from(row.node)));
     let head = Head {
         version: VERSION,
-        scanned: ScannedFields::new(loaded, scanned),
+        scanned: Fields { loaded, fields: scanned_fields(loaded, scanned) },
         several_bytes: retained.several.bytes,
         several_blocks: retained.several.blocks,
         several_more: several.roots.len().saturating_sub(MOST_NAMED),

@@ -1,0 +1,83 @@
+//! The formats in which documents are written.
+
+use crate::outline::{self, Form, outlines};
+use crate::table::Document;
+use crate::text::{Extent, Style};
+use crate::{csv, json, text};
+use engine::Loaded;
+use std::io::{self, Write};
+use std::str::FromStr;
+
+/// A format of documents.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Format {
+    /// In columns, for people.
+    #[default]
+    Text,
+    /// All of it, for programs: see `JSON.md`.
+    Json,
+    /// The tables with exact numbers, for spreadsheets.
+    Csv,
+    /// Tables that wikis and issue trackers understand.
+    Markdown,
+    /// A page of its own, without script.
+    Html,
+}
+
+impl Format {
+    /// All of them.
+    pub const ALL: [Format; 5] = [Format::Text, Format::Json, Format::Csv, Format::Markdown, Format::Html];
+
+    /// The word that names it on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Format::Text => "text",
+            Format::Json => "json",
+            Format::Csv => "csv",
+            Format::Markdown => "markdown",
+            Format::Html => "html",
+        }
+    }
+
+    /// Writes a document. Only texts for people have a limit, and only columns of text are cut.
+    ///
+    /// # Errors
+    /// Those of the writer.
+    pub fn write(
+        self,
+        out: &mut dyn Write,
+        loaded: &Loaded,
+        document: &Document,
+        extent: Extent,
+        style: &Style,
+    ) -> io::Result<()> {
+        match self {
+            Format::Text => text::document(out, loaded, document, extent, style),
+            Format::Json => json::document(out, loaded, document),
+            Format::Csv => csv::csv(out, loaded, document),
+            Format::Markdown | Format::Html => {
+                outline::write(out, &outlines(loaded, document, extent), self.form())
+            }
+        }
+    }
+
+    /// The form of an outline in it.
+    pub fn form(self) -> Form {
+        match self {
+            Format::Markdown => Form::Markdown,
+            Format::Html => Form::Html,
+            _ => Form::Text,
+        }
+    }
+}
+
+impl FromStr for Format {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        Self::ALL
+            .into_iter()
+            .find(|format| format.name() == name)
+            .ok_or_else(|| format!("unknown format `{name}`"))
+    }
+}

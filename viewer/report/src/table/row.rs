@@ -1,0 +1,35 @@
+//! A row of a table.
+
+use super::Value;
+use capture::NodeId;
+
+/// A row: its numbers, what they are about, and rows below it.
+#[derive(Clone, Debug, Default)]
+pub struct Row {
+    /// In the order of the columns.
+    pub cells: Vec<Value>,
+    /// What the numbers are about.
+    pub name: Value,
+    /// What it consists of, or what is said about it.
+    pub below: Vec<Row>,
+    /// True if it says nothing about the subject, so that people do not get it.
+    pub is_minor: bool,
+}
+
+impl Row {
+    /// With these numbers about this.
+    pub fn new(cells: impl Into<Vec<Value>>, name: impl Into<Value>) -> Self {
+        Self { cells: cells.into(), name: name.into(), ..Self::default() }
+    }
+
+    /// The same with rows below it.
+    #[must_use]
+    pub fn below(self, rows: impl IntoIterator<Item = Row>) -> Self {
+        Self { below: rows.into_iter().collect(), ..self }
+    }
+
+    /// The stack that it is about, if any.
+    pub fn stack(&self) -> Option<NodeId> {
+        self.name.stack()
+    }
+}

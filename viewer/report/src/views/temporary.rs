@@ -1,0 +1,41 @@
+//! `temporary`: short-lived allocations.
+
+use crate::table::{Column, Document, Row, Table, Title, Value, phrase};
+use analysis::lifetimes::TemporaryRow;
+use analysis::{Amount, Metric};
+
+/// Stacks by their temporary allocations; those freed within `limit_ns` are brief.
+pub fn temporary(rows: &[TemporaryRow], limit_ns: u64) -> Document {
+    let brief = rows.iter().fold(Amount::ZERO, |sum, row| sum + row.brief).blocks;
+    let note =
+        phrase!["brief: freed within ", Value::Duration(limit_ns), ", ", Value::counted(brief, "allocation")];
+    let columns = [
+        Column::field("allocated"),
+        Column::shown("allocations").width(12),
+        Column::field("immediate"),
+        Column::shown("temporary").width(12),
+        Column::shown("share").width(7),
+        Column::field("brief"),
+        Column::shown("brief").width(12),
+    ];
+    let row = |row: &TemporaryRow| {
+        let (all, immediate) = (row.allocated.blocks, row.immediate.blocks);
+        let cells = [
+            row.allocated.into(),
+            Value::count(all),
+            row.immediate.into(),
+            Value::count(immediate),
+            Value::Share(immediate, all),
+            row.brief.into(),
+            Value::count(row.brief.blocks),
+        ];
+        let is_minor = row.immediate.is_zero() && row.brief.is_zero();
+        Row { is_minor, ..Row::new(cells, Value::Stack(row.node)) }
+    };
+    let table = Table::new("rows", columns, "stack").named("stack").rows(rows.iter().map(row));
+    Document {
+        notes: vec![note],
+        fields: vec![("brief_ns", Value::Duration(limit_ns))],
+        ..Document::new("temporary", Title::Amount(Metric::Temporary), [table])
+    }
+}
