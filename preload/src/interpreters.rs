@@ -28,13 +28,14 @@ mod sites;
 
 use crate::platform::sys;
 use crate::process;
-use chain::{Chain, Placed, Summary};
+use chain::{Chain, Change, Placed, Resolve, ScriptFrame, Site, Summary};
 use core::sync::atomic::Ordering;
 use joined::Joined;
 use known_memory::KnownMemory;
 use merged::Merged;
-use python::Python;
+use python::{CodeObject, Python};
 use sites::Sites;
+use unwind::SavedWord;
 
 /// Where a script is: a number of [`crate::modules::functions`], and a line, 0 if that is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,15 +47,16 @@ pub(crate) struct Place {
 /// How frames were read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Read {
-    /// They are those of the last stack.
-    Same,
-    /// All of them, or all that are not as they were.
+    /// All that are not as they were.
     All,
     /// There are more, further out.
     Cut,
     /// Those that were read are too many, together with those that were there already.
     TooMany,
 }
+
+/// In place of a stack's paths.
+const NO_STACK: [u64; 2] = [u64::MAX; 2];
 
 /// What one thread knows of the interpreter that it runs.
 struct Thread {
@@ -103,64 +105,107 @@ impl Interpreters {
         thread.joined.forget();
         thread.merged.forget();
         thread.python.begin();
-        thread.last = [0; 2];
+        thread.last = NO_STACK;
         self.is_begun = true;
         Some(())
     }
 
     /// Looks at the frames that this thread runs; `None` when there are none. `id` makes the id of a place in a script,
     /// 0 for one to leave out.
-    // Cost: when they are the same as the last time, what `Chain::begin` and `Python::state` cost.
+    // Cost: when they are the same as the last time, what `Chain::begin` and `Python::is_last` cost.
     #[inline(always)]
     pub(crate) fn look(&mut self, id: impl FnMut(Place) -> u32) -> Option<Seen<'_>> {
         let thread = self.thread()?;
-        let Thread { memory, chain, python, .. } = thread;
+        let Thread { memory, chain, python, .. } = &mut *thread;
         if !memory.begin() {
             chain.forget();
         }
-        let state = python.state(memory)?;
-        let read = match python.read(state, chain, memory) {
-            Some(read) => thread.end(read, state, id),
-            None => thread.fail(),
-        }?;
+        let change = chain.begin(python.words());
+        let is_same = match change {
+            Change::None if python.is_last() => true,
+            Change::Frames(innermost) if python.is_last() => {
+                thread.read_from(innermost, id)?;
+                false
+            }
+            Change::None | Change::Frames(_) | Change::Roots => {
+                thread.read(id)?;
+                false
+            }
+        };
         let frames = thread.chain.summary();
-        (frames.hash != 0).then_some(Seen { frames, is_same: read == Read::Same, thread })
+        (frames.hash != 0).then_some(Seen { frames, is_same, thread })
     }
 }
 
 impl Thread {
-    /// Finds out what became of the frames that were read.
+    /// Reads the frames that are not as they were from this innermost one on, and finds out what they are.
     #[inline(always)]
-    fn end(&mut self, mut read: Read, state: u64, mut id: impl FnMut(Place) -> u32) -> Option<Read> {
-        let Self { memory, chain, sites, python, .. } = self;
-        if read == Read::TooMany {
-            chain.begin_afresh();
-            read = python.read(state, chain, memory)?;
+    fn read_from(&mut self, innermost: u64, id: impl FnMut(Place) -> u32) -> Option<()> {
+        let read = self.python.read_from(innermost, &mut self.chain, &mut self.memory);
+        if read == Some(Read::TooMany) {
+            return self.read(id);
         }
-        let is_cut = match read {
-            Read::Same => return Some(read),
-            Read::All => false,
-            Read::Cut | Read::TooMany => true,
-        };
-        let code = python.code()?;
-        let ended = chain.end(is_cut, |frame, identity| {
-            let identity = if identity == 0 { code.identity(frame, memory)? } else { identity };
-            sites.site(frame, identity, || code.place(frame, memory).map(&mut id))
-        });
-        match ended {
-            Some(()) => Some(read),
+        match read.and_then(|read| self.end(read, id)) {
+            Some(()) => Some(()),
             None => self.fail(),
         }
     }
 
+    /// The same for the frames that this thread's state leads to; `None` also if it has no state.
+    #[inline(never)]
+    fn read(&mut self, id: impl FnMut(Place) -> u32) -> Option<()> {
+        let state = self.python.state(&mut self.memory)?;
+        let Self { memory, chain, python, .. } = self;
+        let mut read = python.read(state, chain, memory);
+        if read == Some(Read::TooMany) {
+            chain.begin_afresh();
+            read = python.read(state, chain, memory);
+        }
+        match read.and_then(|read| self.end(read, id)) {
+            Some(()) => Some(()),
+            None => self.fail(),
+        }
+    }
+
+    #[inline(always)]
+    fn end(&mut self, read: Read, id: impl FnMut(Place) -> u32) -> Option<()> {
+        // The last stack had other frames.
+        self.last = NO_STACK;
+        let Self { memory, chain, sites, python, .. } = self;
+        let words = python.words();
+        let mut code = Code { code: python.code()?, memory, sites, id };
+        chain.end(read != Read::All, words, &mut code)
+    }
+
     /// The frames are not what they should be.
     #[cold]
-    fn fail(&mut self) -> Option<Read> {
+    fn fail(&mut self) -> Option<()> {
         self.chain.forget();
         if let Some(slot) = process::slot() {
             slot.unread_scripts.fetch_add(1, Ordering::Relaxed);
         }
         None
+    }
+}
+
+/// How to find out what frames are.
+struct Code<'a, I> {
+    code: CodeObject<'a>,
+    memory: &'a mut KnownMemory,
+    sites: &'a mut Sites,
+    id: I,
+}
+
+impl<I: FnMut(Place) -> u32> Resolve for Code<'_, I> {
+    #[inline(never)]
+    fn identity(&mut self, frame: &ScriptFrame, note: impl FnMut(SavedWord)) -> Option<u64> {
+        self.code.identity(frame, self.memory, note)
+    }
+
+    #[inline(always)]
+    fn site(&mut self, frame: &ScriptFrame, identity: u64) -> Option<Site> {
+        let Self { code, memory, sites, id } = self;
+        sites.site(frame, identity, || code.place(frame, memory).map(id))
     }
 }
 

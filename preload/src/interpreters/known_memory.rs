@@ -9,6 +9,7 @@
 
 use crate::modules::{arenas, c_library, mapped_blocks};
 use crate::platform::{invalidations, sys};
+use core::hint::black_box;
 
 const PAGE: u64 = 4096;
 const PLACES: usize = 256;
@@ -56,6 +57,31 @@ impl KnownMemory {
         Some(unsafe { core::ptr::read_volatile(address as *const u64) })
     }
 
+    /// The words at these offsets of something, which most often lies in one page.
+    #[inline(always)]
+    pub(crate) fn words<const N: usize>(&mut self, base: u64, offsets: [u16; N]) -> Option<[u64; N]> {
+        let last = base.checked_add(offsets.iter().copied().max().unwrap_or(0).into())?;
+        let is_aligned = offsets.iter().fold(base, |all, offset| all | u64::from(*offset)).is_multiple_of(8);
+        if !is_aligned || (base ^ last) >= PAGE || !self.is_readable(base) {
+            return self.words_apart(base, offsets);
+        }
+        // SAFETY: aligned, and in the same page as `base` and `last`, which is as in `word`.
+        let word =
+            |offset: u16| unsafe { core::ptr::read_volatile(base.wrapping_add(offset.into()) as *const u64) };
+        Some(offsets.map(word))
+    }
+
+    /// The same in several pages.
+    #[cold]
+    #[inline(never)]
+    fn words_apart<const N: usize>(&mut self, base: u64, offsets: [u16; N]) -> Option<[u64; N]> {
+        let mut words = [0; N];
+        for (word, offset) in words.iter_mut().zip(offsets) {
+            *word = self.word(base.checked_add(offset.into())?)?;
+        }
+        Some(words)
+    }
+
     /// The 32-bit number at an address; `None` if it cannot be read, or is not aligned.
     pub(crate) fn number(&mut self, address: u64) -> Option<u32> {
         if !address.is_multiple_of(4) {
@@ -73,15 +99,24 @@ impl KnownMemory {
 
     /// Number of `words`, from the first on, that still have the values that were read since memory was last forgotten.
     // Cost: three loads for each, and a branch for eight.
-    #[inline(always)]
+    #[inline(never)]
     pub(crate) fn held(words: &[unwind::SavedWord]) -> usize {
         let change = |word: &unwind::SavedWord| Self::again(*word) ^ word.value;
-        let (chunks, _) = words.as_chunks::<8>();
-        let is_as_before =
-            |chunk: &&[_; 8]| chunk.iter().fold(0, |changes, word| changes | change(word)) == 0;
-        let held = 8_usize.wrapping_mul(chunks.iter().take_while(is_as_before).count());
-        let others = words.get(held..).unwrap_or(&[]);
-        held.wrapping_add(others.iter().position(|word| change(word) != 0).unwrap_or(others.len()))
+        let mut held = 0_usize;
+        for chunk in words.as_chunks::<8>().0 {
+            // Else it would be a branch for each word.
+            if black_box(chunk.iter().fold(0, |changes, word| changes | change(word))) != 0 {
+                break;
+            }
+            held = held.wrapping_add(8);
+        }
+        for word in words.get(held..).unwrap_or(&[]) {
+            if change(word) != 0 {
+                break;
+            }
+            held = held.wrapping_add(1);
+        }
+        held
     }
 
     /// The present value of a word that was read since memory was last forgotten.

@@ -21,13 +21,13 @@ mod lines;
 mod text;
 
 use crate::interpreters::Read;
-use crate::interpreters::chain::{Chain, ScriptFrame};
+use crate::interpreters::chain::{Chain, FrameWords, Pushed, ScriptFrame};
 use crate::interpreters::known_memory::KnownMemory;
 use crate::modules::landmarks::{self, PYTHON};
 use crate::process;
-use code::CodeObject;
+pub(crate) use code::CodeObject;
 use core::sync::atomic::{AtomicU32, Ordering};
-use layout::{Code, Layout, Links};
+use layout::{Layout, Links};
 
 /// Keys that are tried: as many as any C library has at least.
 const KEYS: u32 = 128;
@@ -46,6 +46,10 @@ pub(crate) struct Python {
     version: Version,
     /// The state whose frames were read last.
     last: u64,
+    /// The innermost evaluation, in versions that have a list of them.
+    evaluation: u64,
+    /// The value that had led to it without more ado; 0 if another state was read.
+    value: u64,
     /// What `pthread_self` returns.
     id: u64,
     /// The last state of another thread that held the lock.
@@ -70,7 +74,16 @@ impl Python {
     pub(crate) fn begin(&mut self) {
         // SAFETY: returns a number.
         let id = unsafe { libc::pthread_self() };
-        *self = Self { version: Version::Unknown, last: 0, id, foreign: 0, misses: 0, is_told: false };
+        *self = Self {
+            version: Version::Unknown,
+            last: 0,
+            evaluation: 0,
+            value: 0,
+            id,
+            foreign: 0,
+            misses: 0,
+            is_told: false,
+        };
     }
 
     /// How to read a frame's code; `None` while that is not known.
@@ -86,16 +99,32 @@ impl Python {
         Some(start..start.wrapping_add(PYTHON.size(landmarks::Python::Evaluation as usize)))
     }
 
-    /// The interpreter's state of this thread; `None` if it runs nothing.
+    /// Where frames have their words.
+    #[inline(always)]
+    pub(crate) fn words(&self) -> FrameWords {
+        match &self.version {
+            Version::Known(layout) => layout.frame.words,
+            // Nothing was read that could be compared.
+            Version::Unknown | Version::Refused => FrameWords::NONE,
+        }
+    }
+
+    /// True when this thread's state is the last one, as far as words tell that are not compared with the chain.
     // Cost: two loads and a call of libc, which makes three loads.
     #[inline(always)]
+    pub(crate) fn is_last(&self) -> bool {
+        let value = kept_value();
+        value != 0 && value == self.value
+    }
+
+    /// The interpreter's state of this thread; `None` if it runs nothing.
+    #[inline(always)]
     pub(crate) fn state(&mut self, memory: &mut KnownMemory) -> Option<u64> {
-        let key = KEY.load(Ordering::Relaxed);
-        let value = if key == 0 { 0 } else { value(key.wrapping_sub(1)) };
-        if value != 0 && value == self.last && !self.has_other_holder(memory) {
-            return Some(value);
-        }
-        self.other_state(value, memory)
+        let value = kept_value();
+        let is_last = value != 0 && value == self.last && !self.has_other_holder(memory);
+        let state = if is_last { value } else { self.other_state(value, memory)? };
+        self.value = if state == value { value } else { 0 };
+        Some(state)
     }
 
     /// The same when it is not known to be the last one.
@@ -147,7 +176,7 @@ impl Python {
             let is_it = state != 0
                 && self.is_mine(state, layout, memory)
                 && first_frame(state, layout, memory)
-                    .is_some_and(|frame| code.identity(&frame, memory).is_some());
+                    .is_some_and(|frame| code.identity(&frame, memory, |_| ()).is_some());
             is_it.then_some((key, state))
         });
         let (key, state) = found?;
@@ -175,28 +204,71 @@ impl Python {
         }
     }
 
-    /// Reads the frames of a state; `None` if they are not what they should be.
-    #[inline(always)]
+    /// Reads what leads to a state's frames, and those that are not as they were; `None` if they are not what they
+    /// should be.
+    #[inline(never)]
     pub(crate) fn read(&mut self, state: u64, chain: &mut Chain, memory: &mut KnownMemory) -> Option<Read> {
         let Version::Known(layout) = &self.version else { return None };
         self.last = state;
-        if !self.is_mine(state, layout, memory) {
+        chain.read();
+        let mut walk = Walk { layout, chain, memory };
+        if walk.root(state, layout.thread.id)? != self.id {
             return None;
         }
-        let mut walk = Walk { layout, chain, memory };
-        let first = walk.link(state, layout.thread.frames)?;
+        if layout.holder != 0 {
+            walk.root(address(landmarks::Python::Runtime), layout.holder)?;
+        }
+        self.evaluation = match layout.links {
+            Links::ObjectsBeside { evaluations, .. } => walk.root(state, evaluations)?,
+            Links::Evaluations { .. } | Links::ThroughEvaluation { .. } => {
+                walk.root(state, layout.thread.frames)?
+            }
+            Links::Objects | Links::Frames => 0,
+        };
+        // Last, so that the innermost frame may be another one when everything before is as it was.
+        let innermost = match layout.links {
+            Links::Evaluations { frame, .. } | Links::ThroughEvaluation { frame } => {
+                walk.root(self.evaluation, frame)?
+            }
+            Links::Objects | Links::ObjectsBeside { .. } | Links::Frames => {
+                walk.root(state, layout.thread.frames)?
+            }
+        };
+        self.read_on(innermost, chain, memory)
+    }
+
+    /// Reads frames that are not as they were from this innermost one on, to which the same leads as before; `None` if
+    /// they are not what they should be.
+    #[inline(always)]
+    pub(crate) fn read_from(
+        &self,
+        innermost: u64,
+        chain: &mut Chain,
+        memory: &mut KnownMemory,
+    ) -> Option<Read> {
+        chain.read_from(innermost);
+        self.read_on(innermost, chain, memory)
+    }
+
+    #[inline(always)]
+    fn read_on(&self, innermost: u64, chain: &mut Chain, memory: &mut KnownMemory) -> Option<Read> {
+        let Version::Known(layout) = &self.version else { return None };
+        let place = match layout.links {
+            Links::ObjectsBeside { .. } | Links::Evaluations { .. } => self.evaluation,
+            Links::Objects | Links::ThroughEvaluation { .. } | Links::Frames => 0,
+        };
+        // Most often a function has moved on, or returned to its caller.
+        if chain.meet(innermost, place, layout.frame.words).is_some() {
+            return Some(Read::All);
+        }
+        let walk = Walk { layout, chain, memory };
         let read = match layout.links {
-            Links::Objects => walk.objects(first, 0, 0),
-            Links::ObjectsBeside { evaluations, next } => {
-                let evaluation = walk.link(state, evaluations)?;
-                walk.objects(first, evaluation, next)
+            Links::Objects => walk.objects(innermost, 0, 0),
+            Links::ObjectsBeside { next, .. } => walk.objects(innermost, place, next),
+            Links::Evaluations { frame, next, entry } => {
+                walk.evaluations(innermost, place, [frame, next, entry])
             }
-            Links::Evaluations { frame, next, entry } => walk.evaluations(first, [frame, next, entry]),
-            Links::ThroughEvaluation { frame } => {
-                let first = walk.link(first, frame)?;
-                walk.frames(first)
-            }
-            Links::Frames => walk.frames(first),
+            Links::ThroughEvaluation { .. } | Links::Frames => walk.frames(innermost),
         }?;
         Some(if read == Read::All && chain.is_too_long() { Read::TooMany } else { read })
     }
@@ -220,50 +292,34 @@ enum Step {
 }
 
 impl Walk<'_> {
-    /// A word around this offset in something, from which the chain begins.
+    /// A word at this offset in something, which leads to the innermost frame.
     #[inline(always)]
-    fn link(&mut self, base: u64, offset: u16) -> Option<u64> {
-        self.memory.word(base.checked_add(offset.into())?)
+    fn root(&mut self, base: u64, offset: u16) -> Option<u64> {
+        self.chain.root(base.checked_add(offset.into())?, self.memory)
     }
 
-    /// A word that decides what the chain is, around this offset in something.
+    /// A word at this offset in something, which leads to a caller's evaluation.
     #[inline(always)]
     fn word(&mut self, base: u64, offset: u16) -> Option<u64> {
-        self.chain.word(base.checked_add(offset.into())? & !7, self.memory)
+        self.chain.word(base.checked_add(offset.into())?, self.memory)
     }
 
     /// The frame at an address.
     #[inline(always)]
     fn step(&mut self, frame: u64, place: u64) -> Option<Step> {
-        let Layout { frame: offsets, code: Code { version, lines, name, .. }, text, unit, .. } = self.layout;
-        // The numbers of instructions are at even offsets, in the word's lower half.
-        let instruction = |word| if *unit == 0 { word } else { u64::from(word as u32) };
-        if let Some(place) = self.chain.meet(frame, place, instruction) {
+        let words = self.layout.frame.words;
+        if let Some(place) = self.chain.meet(frame, place, words) {
             return Some(Step::Met(place));
         }
-        self.chain.open();
-        let instruction = instruction(self.word(frame, offsets.instruction)?);
-        // The lowest bits of what a frame executes may tell how it is counted.
-        let code = self.word(frame, offsets.code)? & !7;
-        let previous = self.word(frame, offsets.previous)?;
-        // Other code at the same address has another number, or else another name or other lines.
-        if *version == 0 {
-            self.word(code, *lines)?;
-            let name = self.word(code, *name)?;
-            self.word(name, text.hash)?;
-        } else {
-            self.word(code, *version)?;
-        }
-        let is_added = self.chain.push(ScriptFrame { frame, code, instruction, place });
-        Some(if is_added { Step::To(previous) } else { Step::Full })
+        Some(match self.chain.push(frame, place, words, self.memory)? {
+            Pushed::To(previous) => Step::To(previous),
+            Pushed::Full => Step::Full,
+        })
     }
 
     /// Frame objects, each with an evaluation of its own, which is in a list if that begins at `evaluation`.
-    #[inline(always)]
+    #[inline(never)]
     fn objects(mut self, mut frame: u64, mut evaluation: u64, next: u16) -> Option<Read> {
-        if self.chain.begin(frame, evaluation) {
-            return Some(Read::Same);
-        }
         while frame != 0 {
             match self.step(frame, evaluation)? {
                 Step::Met(_) => break,
@@ -278,12 +334,13 @@ impl Walk<'_> {
     }
 
     /// Evaluations, each with frames up to one that is marked.
-    #[inline(always)]
-    fn evaluations(mut self, mut evaluation: u64, [innermost, next, entry]: [u16; 3]) -> Option<Read> {
-        let mut frame = self.link(evaluation, innermost)?;
-        if self.chain.begin(frame, evaluation) {
-            return Some(Read::Same);
-        }
+    #[inline(never)]
+    fn evaluations(
+        mut self,
+        mut frame: u64,
+        mut evaluation: u64,
+        [innermost, next, entry]: [u16; 3],
+    ) -> Option<Read> {
         loop {
             while frame != 0 {
                 match self.step(frame, evaluation)? {
@@ -304,13 +361,11 @@ impl Walk<'_> {
     }
 
     /// Frames, each evaluation's followed by one on the machine stack.
-    #[inline(always)]
+    #[inline(never)]
     fn frames(mut self, mut frame: u64) -> Option<Read> {
+        let previous = self.layout.frame.words.previous;
         while self.is_of_evaluation(frame)? {
-            frame = self.link(frame, self.layout.frame.previous)?;
-        }
-        if self.chain.begin(frame, 0) {
-            return Some(Read::Same);
+            frame = self.root(frame, previous)?;
         }
         let mut since = 0;
         while frame != 0 {
@@ -325,7 +380,7 @@ impl Walk<'_> {
             while self.is_of_evaluation(frame)? {
                 self.chain.place(since, frame);
                 since = self.chain.count();
-                frame = self.word(frame, self.layout.frame.previous)?;
+                frame = self.word(frame, previous)?;
             }
         }
         Some(Read::All)
@@ -354,11 +409,11 @@ fn first_frame(state: u64, layout: &Layout, memory: &mut KnownMemory) -> Option<
             if owner < OWNED_BY_STACK {
                 break;
             }
-            frame = memory.word(frame.checked_add(layout.frame.previous.into())?)?;
+            frame = memory.word(frame.checked_add(layout.frame.words.previous.into())?)?;
         }
     }
-    let code = memory.word(frame.checked_add(layout.frame.code.into())?)? & !7;
-    Some(ScriptFrame { frame, code, ..ScriptFrame::default() })
+    let code = memory.word(frame.checked_add(layout.frame.words.code.into())?)? & !7;
+    Some(ScriptFrame { frame, code, instruction: 0 })
 }
 
 /// The layout of the interpreter that was recognised.
@@ -401,6 +456,14 @@ fn holder(layout: &Layout, memory: &mut KnownMemory) -> u64 {
 
 fn address(of: landmarks::Python) -> u64 {
     PYTHON.address(of as usize)
+}
+
+/// The value in this thread of the key that has the states; 0 for none.
+#[inline(always)]
+fn kept_value() -> u64 {
+    // Relaxed: see `KEY`.
+    let key = KEY.load(Ordering::Relaxed);
+    if key == 0 { 0 } else { value(key.wrapping_sub(1)) }
 }
 
 /// The value of a key in this thread; 0 for none.

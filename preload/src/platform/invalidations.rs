@@ -34,6 +34,13 @@ pub(crate) fn are_plain(unmappings: u32) -> bool {
     UNMAPPINGS.load(Ordering::Acquire) == unmappings
 }
 
+/// The same but for an interpreter, which there is.
+// Cost: one load and compare.
+#[inline(always)]
+pub(crate) fn have_only_interpreter(unmappings: u32) -> bool {
+    UNMAPPINGS.load(Ordering::Acquire) == unmappings | HAS_INTERPRETER
+}
+
 /// Counts an unmapping, before pages go.
 pub(crate) fn note_unmapping() {
     UNMAPPINGS.fetch_add(UNMAPPING, Ordering::Release);

@@ -5,18 +5,19 @@
 //! caller.
 
 use crate::interpreters::{Place, Seen};
-use crate::modules::{self, functions};
+use crate::modules::{self, Loaded, functions};
 use crate::platform::{invalidations, own_image};
 use crate::process::accessible::TableCommit;
 use crate::process::{self, Session, wrappers};
 use crate::thread::ThreadState;
 use crate::thread::provider::{self, Said, ScriptFrame};
+use crate::thread::stack_reader::StackReader;
 use core::sync::atomic::Ordering;
 use shared_ring::intern::{Batch, Finder};
 use shared_ring::pc_table::Pc;
 use shared_ring::pseudo;
 use shared_ring::stack_table::{Path, StackTable};
-use unwind::{Accessors, CodeAddress, End, Frames, Label, Labels, Registers};
+use unwind::{Accessors, CachedRules, CodeAddress, End, Label, Labels, Memos, Registers};
 
 /// Registers of the code that called a hook.
 #[derive(Clone, Copy, Debug)]
@@ -84,7 +85,7 @@ impl ThreadState {
     pub(crate) fn stack(&mut self, caller: Caller, kind: u32) -> u32 {
         let [ip, sp, bp] = caller.into_words();
         if !invalidations::are_plain(self.unmappings) {
-            return self.unusual_stack(ip, sp, bp, kind);
+            return self.other_kind_of_stack(ip, sp, bp, kind);
         }
         self.accessors.memory.begin(caller.registers.sp);
         let path = self.path(caller);
@@ -127,6 +128,18 @@ impl ThreadState {
     }
 
     /// [`Self::stack`] after pages have gone, or where an interpreter's frames may lie between the native ones.
+    #[inline(never)]
+    fn other_kind_of_stack(&mut self, ip: u64, sp: u64, bp: u64, kind: u32) -> u32 {
+        if !invalidations::have_only_interpreter(self.unmappings) {
+            return self.unusual_stack(ip, sp, bp, kind);
+        }
+        let caller = Caller::from_words([ip, sp, bp]);
+        self.accessors.memory.begin(sp);
+        let path = self.interpreted_stack(caller);
+        self.of_kind(path, kind)
+    }
+
+    /// The same after pages have gone, or with a stack provider.
     #[cold]
     #[inline(never)]
     fn unusual_stack(&mut self, ip: u64, sp: u64, bp: u64, kind: u32) -> u32 {
@@ -143,6 +156,7 @@ impl ThreadState {
 
     /// A stack with the frames that an interpreter runs, if there are any. The native stack and these frames are
     /// found or read each for itself, and joined where the two have not been seen together before.
+    #[inline(always)]
     fn interpreted_stack(&mut self, caller: Caller) -> Option<u64> {
         let native = self.path(caller)?;
         let Self { memos, accessors, interpreters, .. } = self;
@@ -151,8 +165,7 @@ impl ThreadState {
         if let Some(path) = seen.path(native) {
             return Some(path);
         }
-        let (end, natives) = memos.frames(caller.registers, accessors);
-        let path = join(&mut accessors.labels, (end, natives), &mut seen)?;
+        let path = join(memos, accessors, caller, &mut seen)?;
         seen.keep(native, path);
         Some(path)
     }
@@ -406,7 +419,14 @@ impl Paths {
 /// A stack of native frames with an interpreter's between them.
 #[cold]
 #[inline(never)]
-fn join(paths: &mut Paths, (end, natives): (End, Frames<'_>), seen: &mut Seen<'_>) -> Option<u64> {
+fn join(
+    memos: &mut Memos<'_>,
+    accessors: &mut Accessors<StackReader, CachedRules<'static, Loaded>, Paths>,
+    caller: Caller,
+    seen: &mut Seen<'_>,
+) -> Option<u64> {
+    let (end, natives) = memos.frames(caller.registers, accessors);
+    let paths = &mut accessors.labels;
     let end = if seen.is_cut() && end == End::Root { End::Truncated } else { end };
     let evaluation = seen.evaluation();
     let (scripts, merged) = seen.frames();

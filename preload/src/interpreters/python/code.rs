@@ -7,12 +7,16 @@ use crate::interpreters::chain::ScriptFrame;
 use crate::interpreters::known_memory::KnownMemory;
 use crate::interpreters::{Place, mix};
 use crate::modules::functions;
+use unwind::SavedWord;
 
 /// Longest table of lines that is read, in bytes.
 const MOST: u64 = 1 << 22;
 
 /// Bytes of either end of such a table that tell it from others.
 const END: u64 = 64;
+
+/// The hash of a string that has not been asked for it.
+const UNKNOWN: u64 = u64::MAX;
 
 /// A frame's code object.
 pub(crate) struct CodeObject<'a> {
@@ -23,27 +27,49 @@ pub(crate) struct CodeObject<'a> {
 
 impl CodeObject<'_> {
     /// A number that the code object of a frame shares with no other one that was at its address, as far as their
-    /// names, files or lines differ, of lines both ends of their table; `None` if it is no code object.
-    pub(crate) fn identity(&self, frame: &ScriptFrame, memory: &mut KnownMemory) -> Option<u64> {
+    /// names, files or lines differ, of lines both ends of their table; `None` if it is no code object. `note` is given
+    /// the words that hold as long as it is there.
+    pub(crate) fn identity(
+        &self,
+        frame: &ScriptFrame,
+        memory: &mut KnownMemory,
+        mut note: impl FnMut(SavedWord),
+    ) -> Option<u64> {
         let Self { layout, kind } = *self;
         let at = |offset: u16| frame.code.checked_add(offset.into());
         if memory.word(at(layout.kind)?)? != kind {
             return None;
         }
+        let mut noted = |address: u64, memory: &mut KnownMemory| {
+            let value = memory.word(address)?;
+            note(SavedWord { address, value });
+            Some(value)
+        };
         let code = &layout.code;
         if code.version != 0 {
-            let version = memory.number(at(code.version)?)?;
+            let version = at(code.version)?;
+            let word = noted(version & !7, memory)?;
+            let version = if version.is_multiple_of(8) { word as u32 } else { (word >> 32) as u32 };
             if version != 0 {
                 return Some(version.into());
             }
         }
+        let name = noted(at(code.name)?, memory)?;
+        let hash = noted(name.checked_add(layout.text.hash.into())?, memory)?;
+        let lines = noted(at(code.lines)?, memory)?;
+        let file = memory.word(at(code.file)?)?;
         let first = memory.number(at(code.first_line)?)?;
-        let identity = [code.name, code.file].into_iter().try_fold(u64::from(first), |hash, offset| {
-            let string = memory.word(at(offset)?)?;
-            Some(mix(hash, fingerprint(string, &layout.text, memory).unwrap_or(0)))
-        })?;
-        let lines = memory.word(at(code.lines)?)?;
+        let hash = if hash == UNKNOWN { self.text_of(name, memory) } else { hash };
+        let identity = mix(mix(hash, self.text_of(file, memory)), first.into());
         Some(mix(mix(identity, lines), self.lines_of(lines, memory).unwrap_or(0)) | 1 << 63)
+    }
+
+    /// A number that tells a string from others by what it says: the hash that it keeps of itself, once it has one.
+    fn text_of(&self, string: u64, memory: &mut KnownMemory) -> u64 {
+        let text = &self.layout.text;
+        let hash = string.checked_add(text.hash.into()).and_then(|place| memory.word(place));
+        let known = hash.filter(|hash| *hash != UNKNOWN);
+        known.or_else(|| fingerprint(string, text, memory)).unwrap_or(0)
     }
 
     /// A number that tells a table of lines from others by its length and both its ends: the same function made of
@@ -52,8 +78,11 @@ impl CodeObject<'_> {
         let Bytes { length, content } = self.layout.bytes;
         let length = memory.word(table.checked_add(length.into())?)?;
         let start = table.checked_add(content.into())?;
-        let head = memory.fingerprint(start, length.min(END))?;
-        let tail = memory.fingerprint(start.checked_add(length.saturating_sub(END))?, length.min(END))?;
+        if length <= 2 * END {
+            return Some(mix(length, memory.fingerprint(start, length)?));
+        }
+        let head = memory.fingerprint(start, END)?;
+        let tail = memory.fingerprint(start.checked_add(length.saturating_sub(END))?, END)?;
         Some(mix(mix(length, head), tail))
     }
 

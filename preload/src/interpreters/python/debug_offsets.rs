@@ -8,8 +8,9 @@
 //!  "xdebugpy" │ version │ free-threaded │ runtime 3 │ interpreter 13, 16 │ thread 9 │ frame 6, 8 │ code 10, 11 │ …
 //! ```
 
-use super::layout::{Bytes, Code, Frame, Layout, Links, Text, ThreadState};
+use super::layout::{ADDRESS, Bytes, Code, Frame, Layout, Links, Text, ThreadState};
 use super::lines::Format;
+use crate::interpreters::chain::FrameWords;
 
 const COOKIE: u64 = u64::from_le_bytes(*b"xdebugpy");
 /// Largest offset that is believed.
@@ -58,9 +59,12 @@ pub(crate) fn layout(word: impl Fn(u64) -> Option<u64>) -> Option<Layout> {
         links: Links::Frames,
         thread: ThreadState { id: offset(thread, 5)?, frames: offset(thread, 4)? },
         frame: Frame {
-            previous: offset(frame, 1)?,
-            code: offset(frame, 2)?,
-            instruction: offset(frame, 3)?,
+            words: FrameWords {
+                previous: offset(frame, 1)?,
+                code: offset(frame, 2)?,
+                instruction: offset(frame, 3)?,
+                instruction_bits: ADDRESS,
+            },
             owner: offset(frame, 5)?,
             copy: or_none(frame, copy)?,
         },
@@ -136,7 +140,8 @@ mod tests {
     fn table_of_3_13_is_read() {
         let layout = layout(table(0x030D, false, OF_3_13)).expect("it is known");
         assert_eq!(layout.thread, ThreadState { id: 152, frames: 72 });
-        assert_eq!(layout.frame, Frame { code: 0, previous: 8, instruction: 56, owner: 70, copy: 0 });
+        let words = FrameWords { code: 0, previous: 8, instruction: 56, instruction_bits: ADDRESS };
+        assert_eq!(layout.frame, Frame { words, owner: 70, copy: 0 });
         let code = Code {
             file: 112,
             name: 128,

@@ -12,6 +12,7 @@
 //! | from 3.13 | by `previous` from the thread's `current_frame` | the same |
 
 use super::lines::Format;
+use crate::interpreters::chain::FrameWords;
 
 /// How the frames of a thread are linked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,10 +42,8 @@ pub(crate) struct ThreadState {
 /// Offsets in a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Frame {
-    pub(crate) code: u16,
-    pub(crate) previous: u16,
-    /// The instruction: its address, or until 3.10 its number, of 32 bits.
-    pub(crate) instruction: u16,
+    /// The code, the caller, and the instruction: its address, or until 3.10 its number, of 32 bits.
+    pub(crate) words: FrameWords,
     /// The byte that says who owns it; 0 where that is not needed.
     pub(crate) owner: u16,
     /// The number of the thread's copy of the code, of 32 bits; 0 if there are no such copies.
@@ -107,6 +106,14 @@ pub(crate) struct Layout {
     pub(crate) holder: u16,
 }
 
+/// Which bits are the instruction: a number, in the word's lower half since its offset is even, or an address.
+const NUMBER: u64 = u32::MAX as u64;
+pub(crate) const ADDRESS: u64 = u64::MAX;
+
+const fn words(code: u16, previous: u16, instruction: u16, instruction_bits: u64) -> FrameWords {
+    FrameWords { code, previous, instruction, instruction_bits }
+}
+
 const BYTES: Bytes = Bytes { length: 16, content: 32 };
 /// Strings with a cached `wchar_t` form, until 3.11.
 const OLD_TEXT: Text = Text { length: 16, hash: 24, state: 32, ascii: 48, wide: 72, kind: 2 };
@@ -117,7 +124,7 @@ const OLD_CODE: Code =
 const V3_8: Layout = Layout {
     links: Links::Objects,
     thread: ThreadState { id: 176, frames: 24 },
-    frame: Frame { code: 32, previous: 24, instruction: 104, owner: 0, copy: 0 },
+    frame: Frame { words: words(32, 24, 104, NUMBER), owner: 0, copy: 0 },
     code: OLD_CODE,
     text: OLD_TEXT,
     bytes: BYTES,
@@ -129,7 +136,7 @@ const V3_8: Layout = Layout {
 const V3_9: Layout = Layout { holder: 568, ..V3_8 };
 const V3_10: Layout = Layout {
     links: Links::ObjectsBeside { evaluations: 48, next: 8 },
-    frame: Frame { instruction: 96, ..V3_8.frame },
+    frame: Frame { words: words(32, 24, 96, NUMBER), ..V3_8.frame },
     format: Format::Ranges,
     unit: 2,
     ..V3_9
@@ -137,7 +144,7 @@ const V3_10: Layout = Layout {
 const V3_11: Layout = Layout {
     links: Links::Evaluations { frame: 8, next: 16, entry: 68 },
     thread: ThreadState { id: 152, frames: 56 },
-    frame: Frame { code: 32, previous: 48, instruction: 56, owner: 69, copy: 0 },
+    frame: Frame { words: words(32, 48, 56, ADDRESS), owner: 69, copy: 0 },
     code: Code { file: 112, name: 128, lines: 136, first_line: 72, instructions: 184, version: 0, copies: 0 },
     text: OLD_TEXT,
     bytes: BYTES,
@@ -149,7 +156,7 @@ const V3_11: Layout = Layout {
 const V3_12: Layout = Layout {
     links: Links::ThroughEvaluation { frame: 0 },
     thread: ThreadState { id: 136, frames: 56 },
-    frame: Frame { code: 0, previous: 8, instruction: 56, owner: 70, copy: 0 },
+    frame: Frame { words: words(0, 8, 56, ADDRESS), owner: 70, copy: 0 },
     code: Code { first_line: 68, instructions: 192, version: 92, ..V3_11.code },
     text: TEXT,
     holder: 0,
