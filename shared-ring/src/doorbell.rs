@@ -44,8 +44,8 @@ pub struct FileStatus {
     pub owner: u32,
     /// Type and permissions.
     pub mode: u32,
-    /// Names that it has.
-    pub links: u64,
+    /// It has a single name (hard link).
+    pub has_one_name: bool,
     /// Its length in bytes.
     pub size: u64,
 }
@@ -66,7 +66,7 @@ impl FileStatus {
             Err("it belongs to another user")
         } else if self.mode & WRITABLE_BY_OTHERS != 0 {
             Err("writable by others")
-        } else if self.links != 1 {
+        } else if !self.has_one_name {
             Err("it has several names (hard links)")
         } else if self.size != BYTES as u64 {
             Err("its size is not one page")
@@ -159,7 +159,7 @@ mod tests {
     /// Check that files are trusted which only their owner, the user or root, can change.
     #[test]
     fn files_that_others_could_change_are_not_trusted() {
-        let fine = FileStatus { owner: 7, mode: 0o100_644, links: 1, size: 4096 };
+        let fine = FileStatus { owner: 7, mode: 0o100_644, has_one_name: true, size: 4096 };
         assert_eq!(fine.check(7), Ok(()));
         assert_eq!(FileStatus { owner: 0, ..fine }.check(7), Ok(()));
         for bad in [
@@ -168,7 +168,7 @@ mod tests {
             FileStatus { mode: 0o100_646, ..fine },
             FileStatus { mode: 0o020_644, ..fine },
             FileStatus { mode: 0o120_644, ..fine },
-            FileStatus { links: 2, ..fine },
+            FileStatus { has_one_name: false, ..fine },
             FileStatus { size: 4095, ..fine },
         ] {
             assert!(bad.check(7).is_err(), "{bad:?}");

@@ -177,8 +177,8 @@ pub(super) fn as_owner<T: Send>(
 
 /// Fails unless the agents of the user whose folder it is trust the file.
 fn check(folder: &Stat, file: &Stat) -> io::Result<()> {
-    let (links, size) = (u64::from(file.st_nlink), file.st_size.cast_unsigned());
-    let status = FileStatus { owner: file.st_uid, mode: file.st_mode, links, size };
+    let (has_one_name, size) = (file.st_nlink == 1, file.st_size.cast_unsigned());
+    let status = FileStatus { owner: file.st_uid, mode: file.st_mode, has_one_name, size };
     status.check(folder.st_uid).map_err(io::Error::other)
 }
 

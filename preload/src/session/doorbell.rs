@@ -134,8 +134,8 @@ fn map(path: &CStr, uid: u32, page: *mut Doorbell) -> Option<*mut Doorbell> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = rustix::fs::openat(rustix::fs::CWD, path, flags, Mode::empty()).ok()?;
     let stat = rustix::fs::fstat(&file).ok()?;
-    let (links, size) = (u64::from(stat.st_nlink), stat.st_size.cast_unsigned());
-    FileStatus { owner: stat.st_uid, mode: stat.st_mode, links, size }.check(uid).ok()?;
+    let (has_one_name, size) = (stat.st_nlink == 1, stat.st_size.cast_unsigned());
+    FileStatus { owner: stat.st_uid, mode: stat.st_mode, has_one_name, size }.check(uid).ok()?;
     let fresh = sys::map_page_of(&file)?.cast::<Doorbell>();
     // SAFETY: mapped just now with the size of a page; every bit pattern is valid for the type.
     if !unsafe { &*fresh }.is_ours() {
