@@ -43,7 +43,7 @@ Examples:
   sysprof-memprof attach 4711 --max-size 1G --keep 5
   # For days: keep totals per stack, no individual events
   sysprof-memprof attach 4711 --aggregate
-  # Metrics for Prometheus at /metrics, profiles for go tool pprof at /debug/pprof/heap
+  # Metrics for Prometheus, and profiles for go tool pprof
   sysprof-memprof attach 4711 --http 127.0.0.1:9464
   # Set marks, for diff --from 'snapshot 1' --to 'snapshot 2'
   sysprof-memprof attach 4711 --snapshot-every 10m")]

@@ -1,4 +1,4 @@
-//! The text formats of metrics: OpenMetrics 1.0, and the older one of Prometheus for those who do not take it.
+//! The text formats of metrics: `OpenMetrics` 1.0, and the older one of Prometheus for those who do not take it.
 //!
 //! ```text
 //!  # TYPE memprof_frees counter          # HELP memprof_frees_total Blocks freed.
@@ -18,7 +18,7 @@ pub(super) enum Format {
 }
 
 impl Format {
-    /// The format for an `Accept` header: OpenMetrics for those who prefer it to other texts.
+    /// The format for an `Accept` header: `OpenMetrics` for those who prefer it to other texts.
     pub(super) fn of(accept: &str) -> Format {
         let weight = |kind: &str| {
             let offers = accept
@@ -105,7 +105,7 @@ mod tests {
         );
     }
 
-    /// Check who gets which format: Prometheus says what it prefers, a browser and curl do not know OpenMetrics.
+    /// Check who gets which format: Prometheus says what it prefers, a browser and curl do not know `OpenMetrics`.
     #[test]
     fn formats_are_negotiated() {
         let prometheus =
