@@ -70,7 +70,7 @@ fn fork_copies_and_exec_clears() {
     assert!(names.contains(&"other") && names.contains(&"name"), "{names:?}");
 }
 
-/// Check that a thread has its parent_tid's name until it takes another, and that its name is reported when it ends, or
+/// Check that a thread has its maker's name until it takes another, and that its name is reported when it ends, or
 /// takes another after a sample: nobody could look it up later.
 #[test]
 fn names_of_threads_are_told_at_their_ends() {
