@@ -94,6 +94,9 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let mut attacher = Attacher::new(arguments.patience, quiet, !arguments.no_inject, &signals)
         .for_duration(arguments.duration);
     attacher.prepare(&pids)?;
+    let current = Current::default();
+    // Serves until it is dropped; before the recording begins, which would have to be ended if that failed.
+    let _server = bound.map(|bound| bound.serve(current.recordings(), &arguments.recording)).transpose()?;
     let (mut session, count) = arguments.begin(capture.clone(), &pids, &mut attacher)?;
     if !quiet {
         let limit = arguments.duration.map(|limit| format!(" for {}, or", duration(limit.as_nanos() as u64)));
@@ -104,10 +107,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
             limit.unwrap_or_default()
         ));
     }
-    let current = Current::default();
     current.set(Some(session.requests()));
-    // Serves until it is dropped.
-    let _server = bound.map(|bound| bound.serve(current.recordings(), &arguments.recording)).transpose()?;
     let end = arguments.duration.zip(attacher.began).map(|(duration, began)| began + duration);
     loop {
         let is_over = || !session.is_recording() || end.is_some_and(|end| Instant::now() >= end);

@@ -63,7 +63,7 @@ impl<W: Watch> Load<'_, W> {
 
     /// What running processes hold and have allocated at this moment. Of the parts of a cost it has those that need
     /// no look at single blocks: `leaked` is all that is live. Processes that have ended hold nothing.
-    // Cost: some 20 ns for each row; blocks are not looked at.
+    // Cost: a copy of each row; blocks are not looked at.
     pub fn so_far(&self) -> Profile {
         let mut profile = Profile {
             sampling: self.sampling,
