@@ -42,7 +42,7 @@ impl Metadata {
     }
 
     /// True when the stacks of frees were recorded.
-    pub fn traces_frees(&self) -> bool {
+    pub fn has_free_stacks(&self) -> bool {
         self.options.iter().any(|(name, value)| name == FREE_STACKS && value == "true")
     }
 }

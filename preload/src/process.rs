@@ -194,7 +194,7 @@ pub(crate) fn uses_tsc() -> bool {
 }
 
 /// True when frees are recorded with their stacks.
-pub(crate) fn traces_frees() -> bool {
+pub(crate) fn has_free_stacks() -> bool {
     // Relaxed: set before the memory is handed over, and never changed.
     control().free_stacks.load(Ordering::Relaxed) == 1
 }

@@ -182,7 +182,7 @@ impl ThreadState {
             lost_frees: 0,
             owes_pause: false,
             uses_tsc: process::uses_tsc(),
-            frees_in_short: process::uses_tsc() && !process::traces_frees(),
+            frees_in_short: process::uses_tsc() && !process::has_free_stacks(),
             threads: process::count_thread(),
             watch: 0,
             generation,

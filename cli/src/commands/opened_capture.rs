@@ -85,7 +85,7 @@ impl Capture {
 
 /// Fails if the capture lacks what this metric counts: stacks of frees, for instance, are recorded only on request.
 pub(super) fn needs(metric: Metric, tables: &Tables, source: &Source) -> Result<(), Failure> {
-    if metric == Metric::Frees && !tables.metadata.traces_frees() {
+    if metric == Metric::Frees && !tables.metadata.has_free_stacks() {
         return Err(Failure::usage(anyhow::anyhow!(
             "{} has no stacks of frees: record with run --free-stacks. sysprof-memprof threads shows which \
              threads free blocks of others without them",

@@ -154,7 +154,7 @@ pub(crate) fn freeing_otherwise(address: usize, caller: Caller) {
         hook.state().emit(Record::Unsampled, 0, 0);
     }
     let address = address as u64;
-    let record = match process::traces_frees() {
+    let record = match process::has_free_stacks() {
         true => Record::FreeWithStack { address, stack: hook.state().stack(caller, 0) },
         false => Record::Free { address },
     };

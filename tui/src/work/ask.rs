@@ -115,7 +115,9 @@ impl Asked {
             Request::Detail(name, question, width) => {
                 Answer::Text(Arc::new(self.detail(name, question, *width)?))
             }
-            Request::List(ListTopic::Frees(_), _) if !self.analyzer()?.tables().metadata.traces_frees() => {
+            Request::List(ListTopic::Frees(_), _)
+                if !self.analyzer()?.tables().metadata.has_free_stacks() =>
+            {
                 Answer::Failed(catalogue::NO_STACKS_OF_FREES.to_owned())
             }
             Request::List(topic, question) => Answer::List(Arc::new(self.list(*topic, question)?)),

@@ -107,7 +107,7 @@ impl Analyzer {
         let mut sieve = Sieve::new(&query.filter, self.reader.tables())?;
         let filter = &query.filter;
         // The stack of a free says nothing about the block: only the block's own stack tells whether it counts.
-        let divides_frees = self.reader.tables().metadata.traces_frees() && filter.chooses_stacks();
+        let divides_frees = self.reader.tables().metadata.has_free_stacks() && filter.chooses_stacks();
         if filter.divides_stacks() || divides_frees {
             let regions = &filter.during;
             sieve = sieve.during(self.positions_in(regions)?);

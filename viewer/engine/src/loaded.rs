@@ -199,8 +199,8 @@ impl Loaded {
     }
 
     /// True when the stacks of frees were recorded, too.
-    pub fn traces_frees(&self) -> bool {
-        self.tables.metadata.traces_frees()
+    pub fn has_free_stacks(&self) -> bool {
+        self.tables.metadata.has_free_stacks()
     }
 
     /// Distinct code addresses on the stacks.

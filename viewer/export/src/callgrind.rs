@@ -48,7 +48,7 @@ const FREES: [Event; 2] = [
 ];
 
 fn events(loaded: &Loaded) -> impl Iterator<Item = Event> {
-    EVENTS.into_iter().chain(loaded.traces_frees().then_some(FREES).into_iter().flatten())
+    EVENTS.into_iter().chain(loaded.has_free_stacks().then_some(FREES).into_iter().flatten())
 }
 
 /// Writes all metrics of all functions.

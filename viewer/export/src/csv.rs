@@ -29,7 +29,7 @@ const FREES: Columns = ("frees_here", "freed_here_bytes", |cost| cost.frees);
 /// Writes the table; stacks are written outermost function first, separated by semicolons.
 pub(super) fn write(out: &mut dyn Write, loaded: &Loaded) -> io::Result<()> {
     write!(out, "pid,process,call,state")?;
-    let columns = || COLUMNS.into_iter().chain(loaded.traces_frees().then_some(FREES));
+    let columns = || COLUMNS.into_iter().chain(loaded.has_free_stacks().then_some(FREES));
     for (blocks, bytes, _) in columns() {
         write!(out, ",{blocks},{bytes}")?;
     }

@@ -128,7 +128,7 @@ impl<W: Write> Writer<'_, W> {
             Metric::Allocations => "alloc_objects",
             Metric::Bytes => "alloc_space",
             Metric::Temporary => "temporary_objects",
-            Metric::Frees if self.loaded.traces_frees() => "freed_here_objects",
+            Metric::Frees if self.loaded.has_free_stacks() => "freed_here_objects",
             Metric::Cpu | Metric::Frees => "samples",
         };
         let default = self.string(default);
@@ -169,7 +169,7 @@ impl<W: Write> Writer<'_, W> {
             let Self { loaded, strings, locations: known, message, .. } = self;
             locations.extend(known.of(loaded, frame, strings, message));
         }
-        let others = [Some(site.cost.cpu), loaded.traces_frees().then_some(site.cost.frees)];
+        let others = [Some(site.cost.cpu), loaded.has_free_stacks().then_some(site.cost.frees)];
         let others = others.into_iter().flatten().filter(|_| self.has_others);
         let amounts = self.values.iter().map(|(_, part)| part(&site.cost)).chain(others);
         let values = amounts.flat_map(|Amount { blocks, bytes }| [blocks, bytes]);
@@ -208,7 +208,7 @@ impl<W: Write> Writer<'_, W> {
 
 /// The units of frees at the stacks that free; none when these were not recorded.
 fn frees_units(loaded: &Loaded) -> Option<[(&'static str, &'static str); 2]> {
-    loaded.traces_frees().then_some([("freed_here_objects", "count"), ("freed_here_space", "bytes")])
+    loaded.has_free_stacks().then_some([("freed_here_objects", "count"), ("freed_here_space", "bytes")])
 }
 
 /// The unit of the weight of CPU samples.

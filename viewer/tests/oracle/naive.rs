@@ -76,7 +76,7 @@ pub(crate) fn replay_range(
     from: usize,
 ) -> (Naive, BTreeMap<(u32, u32), Amount>) {
     let count = tables.processes.len();
-    let mut replay = Replay { with_free_stacks: tables.metadata.traces_frees(), ..Replay::default() };
+    let mut replay = Replay { with_free_stacks: tables.metadata.has_free_stacks(), ..Replay::default() };
     replay.processes.resize_with(count, Process::default);
     replay.out.anomalies.resize(count, Anomalies::default());
     replay.out.in_realloc.resize(count, Amount::ZERO);

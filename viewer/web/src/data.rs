@@ -224,7 +224,7 @@ impl Writer<'_> {
 
     /// What became of the blocks of rows; nothing when the stacks of frees were not recorded.
     fn ends(&mut self, folded: &Folded) {
-        if !self.parts.loaded.tables.metadata.traces_frees() {
+        if !self.parts.loaded.tables.metadata.has_free_stacks() {
             return;
         }
         // Several freeing stacks may have been folded into one row.

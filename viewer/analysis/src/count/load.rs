@@ -129,7 +129,7 @@ impl<'a, W: Watch> Load<'a, W> {
             processes: Vec::new(),
             threads: Vec::new(),
             watch,
-            counts_frees: metadata.traces_frees(),
+            counts_frees: metadata.has_free_stacks(),
             only: None,
             skipped: 0,
             events: 0,

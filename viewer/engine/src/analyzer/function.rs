@@ -64,7 +64,7 @@ struct Blocks {
 
 impl Blocks {
     fn new(tables: &Tables) -> Self {
-        let frees = tables.metadata.traces_frees().then(|| Frees::new(tables));
+        let frees = tables.metadata.has_free_stacks().then(|| Frees::new(tables));
         Self { shapes: Shapes::new(tables), frees }
     }
 }

@@ -51,7 +51,7 @@ struct FreesErrors {
 
 impl FreesFields {
     fn new(loaded: &Loaded, cost: &Cost, spread: &Cost<Spread>) -> Option<Self> {
-        loaded.traces_frees().then(|| Self {
+        loaded.has_free_stacks().then(|| Self {
             frees_here: cost.frees.blocks,
             freed_here_bytes: cost.frees.bytes,
             errors: loaded.profile.sampling.map(|_| FreesErrors {

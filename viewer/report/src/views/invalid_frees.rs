@@ -37,7 +37,7 @@ pub fn invalid_frees(loaded: &Loaded, rows: &[InvalidFreeRow], more: u64) -> Doc
 
 /// What is not checked, or not known.
 fn notes(loaded: &Loaded, rows: &[InvalidFreeRow]) -> Vec<Value> {
-    let lacks_stacks = rows.iter().any(|row| row.free.stack == NodeId::ROOT) && !loaded.traces_frees();
+    let lacks_stacks = rows.iter().any(|row| row.free.stack == NodeId::ROOT) && !loaded.has_free_stacks();
     let lacks = [
         (
             loaded.profile.sampling.is_some(),

@@ -8,7 +8,7 @@ use engine::Loaded;
 /// The columns of a history; each row has its changes in order of slices.
 pub(crate) fn over_time(loaded: &Loaded, history: &History, rows: &[impl AsRef<[(u32, Flow)]>]) -> Columns {
     let mut columns = Columns::default();
-    let has_frees = loaded.tables.metadata.traces_frees();
+    let has_frees = loaded.tables.metadata.has_free_stacks();
     changes(&mut columns, rows, has_frees);
     slices(&mut columns, loaded, history, has_frees);
     columns

@@ -34,7 +34,7 @@ impl Recorder {
             crossings: Crossings::default(),
             regions: Regions::new(tables),
             shapes: Shapes::new(tables),
-            frees: tables.metadata.traces_frees().then(|| Frees::new(tables)),
+            frees: tables.metadata.has_free_stacks().then(|| Frees::new(tables)),
         }
     }
 

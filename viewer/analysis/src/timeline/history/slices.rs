@@ -53,7 +53,7 @@ impl Slices {
             depths: depths(tables),
             begin,
             last: begin,
-            counts_frees: tables.metadata.traces_frees(),
+            counts_frees: tables.metadata.has_free_stacks(),
         }
     }
 
