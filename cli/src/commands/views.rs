@@ -27,8 +27,9 @@ fn views() -> impl Iterator<Item = &'static View> {
 impl Subcommand for Arguments {
     fn augment_subcommands(command: Command) -> Command {
         command.subcommands(views().map(|view| {
-            let command = Command::new(view.id).about(view.about);
-            BlocksArguments::augment_args(command.long_about(format!("{}\n\n{}", view.about, view.more)))
+            // The options come with a description of themselves.
+            let command = BlocksArguments::augment_args(Command::new(view.id));
+            command.about(view.about).long_about(format!("{}\n\n{}", view.about, view.more))
         }))
     }
 
