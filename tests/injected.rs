@@ -206,7 +206,7 @@ fn killed_attach_disturbs_nobody() {
         std::thread::sleep(Duration::from_millis(kill * 2));
         collector.signal(Signal::KILL);
         collector.wait();
-        let collector = program.attach(&["--no-symbolize", "--force", "--patience", "60s"]);
+        let collector = program.attach(&["--no-symbolize", "--force"]);
         program.page.wait_for_calls(1, program.page.calls(0).mallocs_done + 100);
         collector.signal(Signal::INT);
         assert_eq!(collector.wait().code, 0);
@@ -219,7 +219,7 @@ fn killed_attach_disturbs_nobody() {
 fn killed_scan_disturbs_nobody() {
     let program = Program::start(&c("waits_in_every_way").flags(["-O1", "-pthread"]), &[]);
     for _ in 0..10 {
-        let collector = program.attach(&["--no-symbolize", "--force", "--patience", "60s"]);
+        let collector = program.attach(&["--no-symbolize", "--force"]);
         let scan = start(&program.world, program.world.tool(["scan", &program.pid()]));
         wait_for("the scan", || program.is_traced());
         collector.signal(Signal::KILL);
@@ -236,12 +236,29 @@ fn killed_scan_disturbs_nobody() {
 fn waits_are_not_cut_short() {
     let program = Program::start(&c("waits_in_every_way").flags(["-O1"]), &[]);
     for _ in 0..5 {
-        let collector = program.attach(&["--no-symbolize", "--force", "--patience", "60s"]);
+        let collector = program.attach(&["--no-symbolize", "--force"]);
         program.page.wait_for_calls(1, program.page.calls(0).mallocs_done + 1000);
         collector.signal(Signal::INT);
         assert_eq!(collector.wait().code, 0);
     }
     assert_eq!(program.end(), "0 cut short, 0 too early");
+}
+
+/// Check that a process is attached to again as soon as all its threads have left the last recording, one of which takes
+/// most of a second.
+#[test]
+fn threads_that_leave_late_are_waited_for() {
+    let allocator = library("realloc_that_waits").build();
+    let program = c("naps_within_realloc").with(&allocator).flags(["-O1", "-fno-builtin", "-pthread"]);
+    let program = Program::start(&program, &[]);
+    for _ in 0..3 {
+        let collector = program.attach(&["--no-symbolize", "--force"]);
+        program.page.wait_for_calls(1, program.page.calls(0).mallocs_done + 100);
+        collector.signal(Signal::INT);
+        let ran = collector.wait();
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+    }
+    program.end();
 }
 
 /// Check that a program gets each SIGSEGV that is sent to it, though injected calls in its threads end by one, and
@@ -251,7 +268,7 @@ fn faults_that_are_sent_come() {
     let fixture = c("is_sent_faults").flags(["-O1", "-pthread"]);
     let program = Program::start(&fixture, &[]);
     for _ in 0..5 {
-        let collector = program.attach(&["--no-symbolize", "--force", "--patience", "60s"]);
+        let collector = program.attach(&["--no-symbolize", "--force"]);
         let before = program.page.calls(1).mallocs_done;
         wait_for("signals", || program.page.calls(1).mallocs_done > before + 100);
         collector.signal(Signal::INT);

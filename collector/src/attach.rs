@@ -150,6 +150,6 @@ fn asleep(unwoken: Option<&crate::ptrace::refusal::Refusal>) -> String {
 impl Refusal {
     /// True if it may answer when called for longer.
     pub fn may_pass(&self) -> bool {
-        matches!(self, Refusal::Silent { .. } | Refusal::Taken { .. })
+        matches!(self, Refusal::Silent { .. } | Refusal::Taken { .. } | Refusal::Busy { .. })
     }
 }
