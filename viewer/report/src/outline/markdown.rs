@@ -23,6 +23,9 @@ pub(super) fn write(out: &mut dyn Write, outline: &Outline) -> io::Result<()> {
 fn name(row: &OutlineRow) -> String {
     let indent = "&nbsp;&nbsp;".repeat(row.indent);
     let text = escape(&row.name).replace('|', "\\|");
+    if row.name.is_empty() {
+        return indent;
+    }
     if row.is_generated {
         // Generated text is ours, except for the name of a file.
         let text: String = text.chars().map(entity).collect();
