@@ -153,7 +153,8 @@ fn stacks_of_a_sample_are_right() {
             let rows = report["rows"].as_array().expect("a report has rows");
             let found: Vec<String> =
                 rows.iter().map(scripted).filter(|stack| stack.contains("main:")).collect();
-            assert!(found.len() > 5, "{python:?}: {}", found.len());
+            let all = || (rows.len(), capture.info()["remarks"].clone(), rows.first().cloned());
+            assert!(found.len() > 5, "{python:?}, {script_name}: {} of {:#?}", found.len(), all());
             for stack in found {
                 assert!(stacks.contains(stack.as_str()), "{python:?}: {stack}");
             }

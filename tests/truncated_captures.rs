@@ -8,7 +8,7 @@ use crate::harness::{Capture, World, c, record};
 fn capture_cut_anywhere_opens_and_says_so() {
     let program = c("frees_everything").flags(["-O2"]).build();
     // More events than a chunk has.
-    let (_, whole) = record(program).args(["4", "400000"]).succeed();
+    let (_, whole) = record(program).args(["3", "200000"]).succeed();
     let bytes = std::fs::read(whole.file()).expect("the capture is there");
     let events = whole.info()["events"].as_u64().unwrap_or(0);
     let steps = 40;
