@@ -1,6 +1,6 @@
 //! Views as tables: a file for each.
 //!
-//! A builder turns what the analysis found into a [`Document`](crate::table::Document). It reads nothing, writes
+//! A builder turns what the analysis found into a [`Document`]. It reads nothing, writes
 //! nothing and formats nothing, so that the view is in every format at once.
 //!
 //! A view that needs no options of its own is one file, and one entry in [`VIEWS`]: the command line has a command for
