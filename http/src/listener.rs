@@ -1,12 +1,17 @@
 //! A socket that clients connect to.
 
 use crate::address::Address;
+use rustix::fs::{Mode, fchmod};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use std::fs;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
-use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
+
+/// Connections that wait to be accepted, as the standard library has it for TCP.
+const BACKLOG: i32 = 128;
 
 /// A listening socket. One in the file system goes when this is dropped.
 #[derive(Debug)]
@@ -46,11 +51,14 @@ impl Listener {
                 if is_socket && UnixStream::connect(path).is_err() {
                     fs::remove_file(path)?;
                 }
-                let listener = UnixListener::bind(path)?;
+                let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+                let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+                // The file gets the mode of the socket, so nobody else can connect before it is set.
+                fchmod(&socket, Mode::RUSR | Mode::WUSR)?;
+                rustix::net::bind(&socket, &SocketAddrUnix::new(path)?)?;
                 let named = Path(path.clone());
-                fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
-                listener.set_nonblocking(true)?;
-                Ok(Listener { socket: Socket::Unix(listener, named), address: address.clone() })
+                rustix::net::listen(&socket, BACKLOG)?;
+                Ok(Listener { socket: Socket::Unix(socket.into(), named), address: address.clone() })
             }
         }
     }
