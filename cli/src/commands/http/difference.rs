@@ -1,6 +1,6 @@
 //! What has changed between two moments of one recording.
 
-use analysis::{Amount, Cost, Profile, Site, Span};
+use analysis::{Cost, Profile, Site, Span};
 use std::collections::HashMap;
 
 /// The second profile less the first, for the stacks that differ.
@@ -15,8 +15,10 @@ pub(super) fn difference(before: &Profile, mut after: Profile) -> Profile {
     after.total = Cost::default();
     after.processes.iter_mut().for_each(|process| process.cost = Cost::default());
     let sites = std::mem::take(&mut after.sites);
-    for Site { process, thread, node, cost } in sites {
-        let cost = known.get(&(process, node)).map_or(cost, |before| less(cost, *before));
+    for Site { process, thread, node, mut cost } in sites {
+        if let Some(before) = known.get(&(process, node)) {
+            cost -= *before;
+        }
         if cost != Cost::default() {
             after.total += cost;
             after.processes[process.index()].cost += cost;
@@ -26,22 +28,10 @@ pub(super) fn difference(before: &Profile, mut after: Profile) -> Profile {
     after
 }
 
-/// The parts that a running recording has.
-fn less(cost: Cost, before: Cost) -> Cost {
-    let less = |part: fn(&Cost) -> Amount| part(&cost) - part(&before);
-    Cost {
-        allocated: less(|cost| cost.allocated),
-        freed: less(|cost| cost.freed),
-        temporary: less(|cost| cost.temporary),
-        leaked: less(|cost| cost.leaked),
-        ..Cost::default()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use analysis::{Instant, ProcessProfile};
+    use analysis::{Amount, Instant, ProcessProfile};
     use capture::{NodeId, ProcessId};
 
     fn profile(rows: &[(u32, i64, i64)]) -> Profile {

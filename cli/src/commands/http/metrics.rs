@@ -80,17 +80,21 @@ pub(super) fn collect(heaps: &Heaps, chosen: &[(String, String)]) -> Families {
         agent += heap.overhead.agent_cpu_ns;
         cpu = heap.overhead.collector_cpu_ns.max(cpu);
         rss = heap.counters.get(&(None, CounterKind::CollectorRss)).copied().or(rss);
-        let processes = largest(&heap);
-        for (id, process) in &processes {
-            add_process(&mut families, &heap, *id, &labels_of(process, chosen));
+        let processes = largest(&heap).into_iter().map(|(id, process)| {
+            let labels = labels_of(&process, chosen);
+            (id, process.pid, labels)
+        });
+        let processes: Vec<_> = processes.collect();
+        for (id, pid, labels) in &processes {
+            add_process(&mut families, &heap, (*id, *pid), labels);
         }
         let profile = std::mem::take(&mut heap.profile);
         // Names take their time; until all are there, functions would have others.
         if let Ok(loaded) = heaps.named(&path, &mut heap, profile, false)
             && !heaps.is_naming(&path)
         {
-            for (id, process) in &processes {
-                add_functions(&mut families, &loaded, *id, &labels_of(process, chosen));
+            for (id, _, labels) in &processes {
+                add_functions(&mut families, &loaded, *id, labels);
             }
         }
     }
@@ -127,7 +131,7 @@ fn with(labels: &Labels, name: &str, value: &str) -> Labels {
     labels.iter().cloned().chain([(name.to_owned(), labels::value(value))]).collect()
 }
 
-fn add_process(families: &mut Families, heap: &LiveHeap, id: ProcessId, labels: &Labels) {
+fn add_process(families: &mut Families, heap: &LiveHeap, (id, pid): (ProcessId, u32), labels: &Labels) {
     let Some(process) = heap.profile.processes.get(id.index()) else { return };
     let live = process.cost.live();
     let mut add = |meaning, value| families.add(meaning, labels, value);
@@ -144,8 +148,7 @@ fn add_process(families: &mut Families, heap: &LiveHeap, id: ProcessId, labels: 
     add(SWAP, counter(CounterKind::Swap).map(|bytes| bytes as f64));
     let cpu = counter(CounterKind::UserTime).zip(counter(CounterKind::SystemTime));
     add(CPU, cpu.map(|(user, system)| seconds(user + system)));
-    let pid = heap.processes.iter().find(|(known, _)| *known == id).map(|(_, process)| process.pid);
-    let memory = pid.map(Memory::of).unwrap_or_default();
+    let memory = Memory::of(pid);
     add(CGROUP_BYTES, memory.current.map(|bytes| bytes as f64));
     add(CGROUP_LIMIT, memory.limit.map(|bytes| bytes as f64));
     for (event, count) in &memory.events {
