@@ -8,9 +8,12 @@
 //! the same library. A `bad_alloc` passes through the wrapper, which holds nothing that would have to be undone; the
 //! unwinder asks us on its way, so the call that got no memory is recorded.
 
-use super::shims::{
-    CALLERS_FRAME, SECOND_ARGUMENT, announcing, delete_wrapper, new_wrapper, swapping, thrown_hook,
-};
+mod forms;
+mod inside;
+
+pub(super) use inside::{linked_forms, linked_names};
+
+use super::shims::{CALLERS_FRAME, SECOND_ARGUMENT, announcing, swapping, thrown_hook};
 use crate::modules;
 use crate::modules::origin;
 use crate::next::real;
@@ -22,6 +25,7 @@ use crate::thread::sampler;
 use crate::thread::stack::Caller;
 use core::ffi::{CStr, c_int, c_void};
 use core::sync::atomic::{AtomicPtr, Ordering};
+use forms::{forms, return_address, wrapper};
 use shared_ring::pseudo;
 
 /// Number of forms.
@@ -30,36 +34,29 @@ const FORMS: usize = 20;
 /// One of the forms.
 struct Form {
     name: &'static CStr,
+    /// The name that tcmalloc has for it beside this one.
+    other_name: &'static CStr,
     /// Pseudo frame of the kind; 0 for delete.
     kind: u32,
 }
 
-const fn form(name: &'static CStr, kind: u32) -> Form {
-    Form { name, kind }
+macro_rules! table {
+    ($($operator:ident $index:literal $function:ident $name:literal $other:literal $kind:expr;)*) => {
+        static TABLE: [Form; FORMS] = [
+            $(Form { name: c_name(concat!($name, "\0")), other_name: c_name(concat!($other, "\0")), kind: $kind }),*
+        ];
+    };
 }
+forms! { table }
 
-static TABLE: [Form; FORMS] = [
-    form(c"_Znwm", pseudo::NEW),
-    form(c"_Znam", pseudo::NEW_ARRAY),
-    form(c"_ZnwmRKSt9nothrow_t", pseudo::NEW),
-    form(c"_ZnamRKSt9nothrow_t", pseudo::NEW_ARRAY),
-    form(c"_ZnwmSt11align_val_t", pseudo::NEW_ALIGNED),
-    form(c"_ZnamSt11align_val_t", pseudo::NEW_ARRAY_ALIGNED),
-    form(c"_ZnwmSt11align_val_tRKSt9nothrow_t", pseudo::NEW_ALIGNED),
-    form(c"_ZnamSt11align_val_tRKSt9nothrow_t", pseudo::NEW_ARRAY_ALIGNED),
-    form(c"_ZdlPv", 0),
-    form(c"_ZdaPv", 0),
-    form(c"_ZdlPvm", 0),
-    form(c"_ZdaPvm", 0),
-    form(c"_ZdlPvRKSt9nothrow_t", 0),
-    form(c"_ZdaPvRKSt9nothrow_t", 0),
-    form(c"_ZdlPvSt11align_val_t", 0),
-    form(c"_ZdaPvSt11align_val_t", 0),
-    form(c"_ZdlPvmSt11align_val_t", 0),
-    form(c"_ZdaPvmSt11align_val_t", 0),
-    form(c"_ZdlPvSt11align_val_tRKSt9nothrow_t", 0),
-    form(c"_ZdaPvSt11align_val_tRKSt9nothrow_t", 0),
-];
+/// The name with its zero.
+#[expect(clippy::panic, reason = "the compiler evaluates it")]
+const fn c_name(name: &'static str) -> &'static CStr {
+    match CStr::from_bytes_with_nul(name.as_bytes()) {
+        Ok(name) => name,
+        Err(_) => panic!("a name has one zero, at its end"),
+    }
+}
 
 /// True for the name of a form.
 pub(crate) fn is_form(name: &CStr) -> bool {
@@ -80,9 +77,9 @@ pub(super) const fn array_form_of(kind: u32) -> u32 {
     }
 }
 
-/// An export: announce the kind, jump to the target.
+/// The exports: each announces the kind and jumps to the target.
 macro_rules! exports {
-    ($($function:ident $name:literal $index:literal $kind:expr;)*) => {
+    ($($operator:ident $index:literal $function:ident $name:literal $other:literal $kind:expr;)*) => {
         $(
             announcing! {
                 #[cfg_attr(not(test), unsafe(export_name = $name))]
@@ -91,53 +88,25 @@ macro_rules! exports {
         )*
     };
 }
+forms! { exports }
 
-exports! {
-    operator_new "_Znwm" 0 pseudo::NEW;
-    operator_new_array "_Znam" 1 pseudo::NEW_ARRAY;
-    operator_new_nothrow "_ZnwmRKSt9nothrow_t" 2 pseudo::NEW;
-    operator_new_array_nothrow "_ZnamRKSt9nothrow_t" 3 pseudo::NEW_ARRAY;
-    operator_new_aligned "_ZnwmSt11align_val_t" 4 pseudo::NEW_ALIGNED;
-    operator_new_array_aligned "_ZnamSt11align_val_t" 5 pseudo::NEW_ARRAY_ALIGNED;
-    operator_new_aligned_nothrow "_ZnwmSt11align_val_tRKSt9nothrow_t" 6 pseudo::NEW_ALIGNED;
-    operator_new_array_aligned_nothrow "_ZnamSt11align_val_tRKSt9nothrow_t" 7 pseudo::NEW_ARRAY_ALIGNED;
-    operator_delete "_ZdlPv" 8 0;
-    operator_delete_array "_ZdaPv" 9 0;
-    operator_delete_sized "_ZdlPvm" 10 0;
-    operator_delete_array_sized "_ZdaPvm" 11 0;
-    operator_delete_nothrow "_ZdlPvRKSt9nothrow_t" 12 0;
-    operator_delete_array_nothrow "_ZdaPvRKSt9nothrow_t" 13 0;
-    operator_delete_aligned "_ZdlPvSt11align_val_t" 14 0;
-    operator_delete_array_aligned "_ZdaPvSt11align_val_t" 15 0;
-    operator_delete_sized_aligned "_ZdlPvmSt11align_val_t" 16 0;
-    operator_delete_array_sized_aligned "_ZdaPvmSt11align_val_t" 17 0;
-    operator_delete_aligned_nothrow "_ZdlPvSt11align_val_tRKSt9nothrow_t" 18 0;
-    operator_delete_array_aligned_nothrow "_ZdaPvSt11align_val_tRKSt9nothrow_t" 19 0;
-}
+/// Wrappers of forms that bypass `malloc`.
+mod wrapped {
+    use super::{WRAPPED, delete, forms, record, wrapper};
 
-// Wrappers for forms that bypass `malloc`.
-macro_rules! wrappers {
-    ($wrapped:ident, new $($name:ident $index:literal;)*) => {
-        $(new_wrapper!($name, $wrapped, $index, record);)*
-    };
-    ($delete:ident, delete $($name:ident $index:literal;)*) => {
-        $(delete_wrapper!($name, $delete, $index);)*
-    };
-}
+    macro_rules! wrappers {
+        ($($operator:ident $index:literal $function:ident $name:literal $other:literal $kind:expr;)*) => {
+            $(wrapper! { "sysprof_memprof_" $operator $index $function, WRAPPED, delete })*
 
-wrappers! { WRAPPED, new new_0 0; new_1 1; new_2 2; new_3 3; new_4 4; new_5 5; new_6 6; new_7 7; }
-wrappers! { delete, delete
-    delete_8 8; delete_9 9; delete_10 10; delete_11 11; delete_12 12; delete_13 13; delete_14 14; delete_15 15;
-    delete_16 16; delete_17 17; delete_18 18; delete_19 19;
-}
+            pub(super) const ALL: [unsafe extern "C" fn(); super::FORMS] = [$($function),*];
 
-macro_rules! addresses {
-    ($($name:ident),*) => {{
-        unsafe extern "C" {
-            $(fn $name();)*
-        }
-        [$($name as *const ()),*]
-    }};
+            /// Where they are returned to.
+            pub(super) fn return_addresses() -> [*const (); super::FORMS] {
+                [$(super::return_address!("sysprof_memprof_" $operator $function)),*]
+            }
+        };
+    }
+    forms! { wrappers }
 }
 
 /// Notes that a form now leads to us, and that what it was begins elsewhere: wrappers go on there.
@@ -148,58 +117,11 @@ pub(super) fn note_moved(form: *mut c_void, beginning: *mut c_void) {
     }
 }
 
-mod inside;
-
-pub(super) use inside::{linked_forms, linked_names};
-
 /// True for an address to which a wrapped form of `new` returns.
 #[cold]
 fn is_return_from_new(address: u64) -> bool {
-    let all = addresses![
-        sysprof_memprof_new_0_called,
-        sysprof_memprof_new_1_called,
-        sysprof_memprof_new_2_called,
-        sysprof_memprof_new_3_called,
-        sysprof_memprof_new_4_called,
-        sysprof_memprof_new_5_called,
-        sysprof_memprof_new_6_called,
-        sysprof_memprof_new_7_called,
-        sysprof_memprof_linked_new_0_called,
-        sysprof_memprof_linked_new_1_called,
-        sysprof_memprof_linked_new_2_called,
-        sysprof_memprof_linked_new_3_called,
-        sysprof_memprof_linked_new_4_called,
-        sysprof_memprof_linked_new_5_called,
-        sysprof_memprof_linked_new_6_called,
-        sysprof_memprof_linked_new_7_called
-    ];
-    all.iter().any(|returns| returns.addr() as u64 == address)
-}
-
-fn wrapper(index: usize) -> *mut c_void {
-    let all = addresses![
-        sysprof_memprof_new_0,
-        sysprof_memprof_new_1,
-        sysprof_memprof_new_2,
-        sysprof_memprof_new_3,
-        sysprof_memprof_new_4,
-        sysprof_memprof_new_5,
-        sysprof_memprof_new_6,
-        sysprof_memprof_new_7,
-        sysprof_memprof_delete_8,
-        sysprof_memprof_delete_9,
-        sysprof_memprof_delete_10,
-        sysprof_memprof_delete_11,
-        sysprof_memprof_delete_12,
-        sysprof_memprof_delete_13,
-        sysprof_memprof_delete_14,
-        sysprof_memprof_delete_15,
-        sysprof_memprof_delete_16,
-        sysprof_memprof_delete_17,
-        sysprof_memprof_delete_18,
-        sysprof_memprof_delete_19
-    ];
-    all.get(index).map_or(core::ptr::null_mut(), |address| address.cast_mut().cast())
+    let all = wrapped::return_addresses().into_iter().chain(inside::return_addresses());
+    all.filter(|returns| !returns.is_null()).any(|returns| returns.addr() as u64 == address)
 }
 
 /// Looks up all forms, if there is a C++ library yet. Called once, by the constructor: later the loader's lock may be
@@ -243,7 +165,9 @@ fn look_up(index: usize) {
             place.store(next, Ordering::Relaxed);
         }
         wrappers::begin(is_return_from_new);
-        wrapper(index)
+        wrapped::ALL
+            .get(index)
+            .map_or(core::ptr::null_mut(), |wrapper| (*wrapper as *const ()).cast_mut().cast())
     } else {
         next
     };

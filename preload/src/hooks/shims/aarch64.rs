@@ -91,8 +91,8 @@ macro_rules! announcing {
             find = sym $find,
         }
     };
-    ($(#[$attribute:meta])* $function:ident $kind:expr, on $wrapper:literal) => {
-        $crate::hooks::shims::announcing! { $(#[$attribute])* $function $kind, concat!("b ", $wrapper), ".cfi_endproc", }
+    ($(#[$attribute:meta])* $function:ident $kind:expr, on $wrapper:path) => {
+        $crate::hooks::shims::announcing! { $(#[$attribute])* $function $kind, "b {wrapper}", ".cfi_endproc", wrapper = sym $wrapper, }
     };
     ($(#[$attribute:meta])* $function:ident $kind:expr, $($then:tt)*) => {
         $(#[$attribute])*
@@ -133,44 +133,44 @@ pub(crate) const CALLERS_FRAME: usize = 4;
 /// The next `new` may throw through the frame: it has unwind information, a personality routine, and nothing to clean
 /// up.
 macro_rules! new_wrapper {
-    ($name:ident, $wrapped:ident, $index:literal, $record:ident) => {
-        core::arch::global_asm!(
-            concat!(".hidden sysprof_memprof_", stringify!($name)),
-            concat!(".globl sysprof_memprof_", stringify!($name)),
-            concat!("sysprof_memprof_", stringify!($name), ":"),
-            ".cfi_startproc",
-            // Encoded relative to its own place, in four bytes.
-            ".cfi_personality 0x1b, sysprof_memprof_new_thrown",
-            // The frame's end looks like an entry with a pushed return address: it lies just below the caller's sp.
-            "sub sp, sp, #48",
-            ".cfi_def_cfa_offset 48",
-            "stp x29, x30, [sp, #32]",
-            ".cfi_offset x29, -16", ".cfi_offset x30, -8",
-            "add x29, sp, #32",
-            "stp x0, x1, [sp]",
-            "adrp x9, {wrapped}",
-            "add x9, x9, :lo12:{wrapped}",
-            "ldr x9, [x9, #8 * {index}]",
-            "blr x9",
-            concat!(".hidden sysprof_memprof_", stringify!($name), "_called"),
-            concat!(".globl sysprof_memprof_", stringify!($name), "_called"),
-            concat!("sysprof_memprof_", stringify!($name), "_called:"),
-            "str x0, [sp, #16]",
-            "ldp x1, x2, [sp]",
-            "mov w3, #{index}",
-            "add x4, sp, #40",
-            "ldr x5, [sp, #32]",
-            "bl {record}",
-            "ldr x0, [sp, #16]",
-            "ldp x29, x30, [sp, #32]",
-            "add sp, sp, #48",
-            ".cfi_def_cfa_offset 0", ".cfi_restore x29", ".cfi_restore x30",
-            "ret",
-            ".cfi_endproc",
-            wrapped = sym $wrapped,
-            index = const $index,
-            record = sym $record,
-        );
+    ($label:literal $name:ident, $wrapped:ident, $index:literal, $record:ident) => {
+        #[unsafe(naked)]
+        pub(super) unsafe extern "C" fn $name() {
+            core::arch::naked_asm!(
+                ".cfi_startproc",
+                // Encoded relative to its own place, in four bytes.
+                ".cfi_personality 0x1b, sysprof_memprof_new_thrown",
+                // The frame's end looks like an entry with a pushed return address: it lies just below the caller's sp.
+                "sub sp, sp, #48",
+                ".cfi_def_cfa_offset 48",
+                "stp x29, x30, [sp, #32]",
+                ".cfi_offset x29, -16", ".cfi_offset x30, -8",
+                "add x29, sp, #32",
+                "stp x0, x1, [sp]",
+                "adrp x9, {wrapped}",
+                "add x9, x9, :lo12:{wrapped}",
+                "ldr x9, [x9, #8 * {index}]",
+                "blr x9",
+                concat!(".hidden ", $label, stringify!($name), "_called"),
+                concat!(".globl ", $label, stringify!($name), "_called"),
+                concat!($label, stringify!($name), "_called:"),
+                "str x0, [sp, #16]",
+                "ldp x1, x2, [sp]",
+                "mov w3, #{index}",
+                "add x4, sp, #40",
+                "ldr x5, [sp, #32]",
+                "bl {record}",
+                "ldr x0, [sp, #16]",
+                "ldp x29, x30, [sp, #32]",
+                "add sp, sp, #48",
+                ".cfi_def_cfa_offset 0", ".cfi_restore x29", ".cfi_restore x30",
+                "ret",
+                ".cfi_endproc",
+                wrapped = sym $wrapped,
+                index = const $index,
+                record = sym $record,
+            )
+        }
     };
 }
 pub(crate) use new_wrapper;
@@ -193,25 +193,25 @@ pub(crate) use thrown_hook;
 
 macro_rules! delete_wrapper {
     ($name:ident, $delete:ident, $index:literal) => {
-        core::arch::global_asm!(
-            concat!(".hidden sysprof_memprof_", stringify!($name)),
-            concat!(".globl sysprof_memprof_", stringify!($name)),
-            concat!("sysprof_memprof_", stringify!($name), ":"),
-            ".cfi_startproc",
-            "stp x29, x30, [sp, #-16]!",
-            ".cfi_def_cfa_offset 16", ".cfi_offset x29, -16", ".cfi_offset x30, -8",
-            "mov w3, #{index}",
-            "add x4, sp, #8",
-            "mov x5, x29",
-            "mov x29, sp",
-            "bl {delete}",
-            "ldp x29, x30, [sp], #16",
-            ".cfi_def_cfa_offset 0", ".cfi_restore x29", ".cfi_restore x30",
-            "ret",
-            ".cfi_endproc",
-            index = const $index,
-            delete = sym $delete,
-        );
+        #[unsafe(naked)]
+        pub(super) unsafe extern "C" fn $name() {
+            core::arch::naked_asm!(
+                ".cfi_startproc",
+                "stp x29, x30, [sp, #-16]!",
+                ".cfi_def_cfa_offset 16", ".cfi_offset x29, -16", ".cfi_offset x30, -8",
+                "mov w3, #{index}",
+                "add x4, sp, #8",
+                "mov x5, x29",
+                "mov x29, sp",
+                "bl {delete}",
+                "ldp x29, x30, [sp], #16",
+                ".cfi_def_cfa_offset 0", ".cfi_restore x29", ".cfi_restore x30",
+                "ret",
+                ".cfi_endproc",
+                index = const $index,
+                delete = sym $delete,
+            )
+        }
     };
 }
 pub(crate) use delete_wrapper;

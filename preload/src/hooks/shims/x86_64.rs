@@ -87,8 +87,8 @@ macro_rules! announcing {
             find = sym $find,
         }
     };
-    ($(#[$attribute:meta])* $function:ident $kind:expr, on $wrapper:literal) => {
-        $crate::hooks::shims::announcing! { $(#[$attribute])* $function $kind, concat!("jmp ", $wrapper), ".cfi_endproc", }
+    ($(#[$attribute:meta])* $function:ident $kind:expr, on $wrapper:path) => {
+        $crate::hooks::shims::announcing! { $(#[$attribute])* $function $kind, "jmp {wrapper}", ".cfi_endproc", wrapper = sym $wrapper, }
     };
     ($(#[$attribute:meta])* $function:ident $kind:expr, $($then:tt)*) => {
         $(#[$attribute])*
@@ -124,39 +124,39 @@ pub(crate) const CALLERS_FRAME: usize = 4;
 /// The next `new` may throw through the frame: it has unwind information, a personality routine, and nothing to clean
 /// up.
 macro_rules! new_wrapper {
-    ($name:ident, $wrapped:ident, $index:literal, $record:ident) => {
-        core::arch::global_asm!(
-            concat!(".hidden sysprof_memprof_", stringify!($name)),
-            concat!(".globl sysprof_memprof_", stringify!($name)),
-            concat!("sysprof_memprof_", stringify!($name), ":"),
-            ".cfi_startproc",
-            // Encoded relative to its own place, in four bytes.
-            ".cfi_personality 0x1b, sysprof_memprof_new_thrown",
-            "push rbp", ".cfi_def_cfa_offset 16", ".cfi_offset rbp, -16",
-            "mov rbp, rsp", ".cfi_def_cfa_register rbp",
-            "sub rsp, 32",
-            "mov qword ptr [rbp - 8], rdi",
-            "mov qword ptr [rbp - 16], rsi",
-            "call qword ptr [rip + {wrapped} + 8 * {index}]",
-            concat!(".hidden sysprof_memprof_", stringify!($name), "_called"),
-            concat!(".globl sysprof_memprof_", stringify!($name), "_called"),
-            concat!("sysprof_memprof_", stringify!($name), "_called:"),
-            "mov qword ptr [rbp - 24], rax",
-            "mov rdi, rax",
-            "mov rsi, qword ptr [rbp - 8]",
-            "mov rdx, qword ptr [rbp - 16]",
-            "mov ecx, {index}",
-            "lea r8, [rbp + 8]",
-            "mov r9, qword ptr [rbp]",
-            "call {record}",
-            "mov rax, qword ptr [rbp - 24]",
-            "leave", ".cfi_def_cfa rsp, 8",
-            "ret",
-            ".cfi_endproc",
-            wrapped = sym $wrapped,
-            index = const $index,
-            record = sym $record,
-        );
+    ($label:literal $name:ident, $wrapped:ident, $index:literal, $record:ident) => {
+        #[unsafe(naked)]
+        pub(super) unsafe extern "C" fn $name() {
+            core::arch::naked_asm!(
+                ".cfi_startproc",
+                // Encoded relative to its own place, in four bytes.
+                ".cfi_personality 0x1b, sysprof_memprof_new_thrown",
+                "push rbp", ".cfi_def_cfa_offset 16", ".cfi_offset rbp, -16",
+                "mov rbp, rsp", ".cfi_def_cfa_register rbp",
+                "sub rsp, 32",
+                "mov qword ptr [rbp - 8], rdi",
+                "mov qword ptr [rbp - 16], rsi",
+                "call qword ptr [rip + {wrapped} + 8 * {index}]",
+                concat!(".hidden ", $label, stringify!($name), "_called"),
+                concat!(".globl ", $label, stringify!($name), "_called"),
+                concat!($label, stringify!($name), "_called:"),
+                "mov qword ptr [rbp - 24], rax",
+                "mov rdi, rax",
+                "mov rsi, qword ptr [rbp - 8]",
+                "mov rdx, qword ptr [rbp - 16]",
+                "mov ecx, {index}",
+                "lea r8, [rbp + 8]",
+                "mov r9, qword ptr [rbp]",
+                "call {record}",
+                "mov rax, qword ptr [rbp - 24]",
+                "leave", ".cfi_def_cfa rsp, 8",
+                "ret",
+                ".cfi_endproc",
+                wrapped = sym $wrapped,
+                index = const $index,
+                record = sym $record,
+            )
+        }
     };
 }
 pub(crate) use new_wrapper;
@@ -179,19 +179,19 @@ pub(crate) use thrown_hook;
 
 macro_rules! delete_wrapper {
     ($name:ident, $delete:ident, $index:literal) => {
-        core::arch::global_asm!(
-            concat!(".hidden sysprof_memprof_", stringify!($name)),
-            concat!(".globl sysprof_memprof_", stringify!($name)),
-            concat!("sysprof_memprof_", stringify!($name), ":"),
-            ".cfi_startproc",
-            "mov ecx, {index}",
-            "mov r8, rsp",
-            "mov r9, rbp",
-            "jmp {delete}",
-            ".cfi_endproc",
-            index = const $index,
-            delete = sym $delete,
-        );
+        #[unsafe(naked)]
+        pub(super) unsafe extern "C" fn $name() {
+            core::arch::naked_asm!(
+                ".cfi_startproc",
+                "mov ecx, {index}",
+                "mov r8, rsp",
+                "mov r9, rbp",
+                "jmp {delete}",
+                ".cfi_endproc",
+                index = const $index,
+                delete = sym $delete,
+            )
+        }
     };
 }
 pub(crate) use delete_wrapper;
