@@ -140,7 +140,7 @@ impl Holder<'_> {
     ///
     /// # Errors
     /// Why there is none.
-    pub(crate) fn find(self, file: &MappedFile) -> Result<Arc<File>, Reason> {
+    pub(crate) fn open(self, file: &MappedFile) -> Result<Arc<File>, Reason> {
         if file.identity.inode == 0 {
             return Err(Reason::FileUnknown);
         }
@@ -152,17 +152,17 @@ impl Holder<'_> {
             paths.filter_map(|path| hold(&path)).find(|handle| is_it(handle) && !file.has_changed(handle))
         };
         let program = || self.program.cloned().filter(is_it);
-        by_path().or_else(program).or_else(|| self.find_mapped(file)).ok_or_else(|| self.reason(file))
+        by_path().or_else(program).or_else(|| self.open_mapped(file)).ok_or_else(|| self.reason(file))
     }
 
     /// The same for a process that was only heard of: what it maps now comes before any path, since the file at a path
     /// may have got the number of the one that was there.
-    pub(crate) fn find_unseen(self, file: &MappedFile) -> Result<Arc<File>, Reason> {
-        self.find_mapped(file).map_or_else(|| self.find(file), Ok)
+    pub(crate) fn open_mapped_first(self, file: &MappedFile) -> Result<Arc<File>, Reason> {
+        self.open_mapped(file).map_or_else(|| self.open(file), Ok)
     }
 
     /// A handle of a file whose path is known, and which is recognized by something else than its identity.
-    pub(crate) fn find_by(self, file: &MappedFile, is_it: impl Fn(&Arc<File>) -> bool) -> Option<Arc<File>> {
+    pub(crate) fn open_if(self, file: &MappedFile, is_it: impl Fn(&Arc<File>) -> bool) -> Option<Arc<File>> {
         let by_path = self.paths(&file.path).filter_map(|path| hold(&path)).find(&is_it);
         let mapped = || {
             let maps = maps(self.pid)?.into_iter().filter_map(|map| match &map.pathname {
@@ -170,13 +170,13 @@ impl Holder<'_> {
                 _ => None,
             });
             let mut same_path = maps.filter(|mapped| mapped.is_gone && mapped.path == file.path);
-            same_path.find_map(|mapped| self.find_mapped(&mapped).filter(&is_it))
+            same_path.find_map(|mapped| self.open_mapped(&mapped).filter(&is_it))
         };
         by_path.or_else(mapped)
     }
 
     /// A file that it has mapped now.
-    fn find_mapped(self, file: &MappedFile) -> Option<Arc<File>> {
+    fn open_mapped(self, file: &MappedFile) -> Option<Arc<File>> {
         let is_it = |handle: &Arc<File>| file.identity.is_of(handle);
         let maps = maps(self.pid)?;
         let map = maps.iter().find(|map| Identity::of_map(map) == file.identity)?;
@@ -188,7 +188,7 @@ impl Holder<'_> {
 
     /// What a process that we may trace has mapped of a file without changing it, at its place in the file; zeros
     /// elsewhere.
-    pub(crate) fn copy(self, file: &MappedFile) -> Option<Vec<u8>> {
+    pub(crate) fn read_mapped(self, file: &MappedFile) -> Option<Vec<u8>> {
         let maps = maps(self.pid)?;
         let is_it = |map: &&MemoryMap| match file.identity.inode {
             0 => {
@@ -295,24 +295,24 @@ mod tests {
         let before = process.program();
         assert_eq!((&before.path, before.is_gone), (&path, false));
         let holder = Holder::of(pid);
-        assert_eq!(contents(&holder.find(&before).unwrap()), original);
+        assert_eq!(contents(&holder.open(&before).unwrap()), original);
         fs::write(&other, "another program").unwrap();
         fs::rename(&other, &path).unwrap();
         let after = process.program();
         assert_eq!(after, MappedFile { is_gone: true, ..before.clone() });
         for file in [&before, &after] {
-            assert_eq!(contents(&holder.find(file).unwrap()), original);
-            assert_eq!(contents(&holder.find_unseen(file).unwrap()), original);
+            assert_eq!(contents(&holder.open(file).unwrap()), original);
+            assert_eq!(contents(&holder.open_mapped_first(file).unwrap()), original);
         }
-        let held = holder.find(&after).unwrap();
+        let held = holder.open(&after).unwrap();
         drop(process);
-        assert_eq!(holder.find(&before).err(), Some(Reason::FileReplaced));
+        assert_eq!(holder.open(&before).err(), Some(Reason::FileReplaced));
         fs::remove_file(&path).unwrap();
-        assert_eq!(holder.find(&before).err(), Some(Reason::FileMissing));
+        assert_eq!(holder.open(&before).err(), Some(Reason::FileMissing));
         let program = Holder { program: Some(&held), ..holder };
-        assert!(program.find(&before).is_ok());
+        assert!(program.open(&before).is_ok());
         let unknown = MappedFile { identity: Identity::default(), ..before };
-        assert_eq!(program.find(&unknown).err(), Some(Reason::FileUnknown));
+        assert_eq!(program.open(&unknown).err(), Some(Reason::FileUnknown));
     }
 
     /// Check that what a process has mapped of a file is taken from its memory, when the file is gone.
@@ -327,7 +327,7 @@ mod tests {
         fs::remove_file(&path).unwrap();
         let by_path = MappedFile { identity: Identity::default(), ..before.clone() };
         for file in [&before, &by_path] {
-            let copy = Holder::of(process.0.id()).copy(file).unwrap();
+            let copy = Holder::of(process.0.id()).read_mapped(file).unwrap();
             let maps = maps(process.0.id()).unwrap();
             let is_code = |map: &&MemoryMap| {
                 map.perms.contains(MMPermissions::EXECUTE) && Identity::of_map(map) == before.identity
@@ -339,7 +339,7 @@ mod tests {
             assert_eq!(copy[..64], original[..64]);
         }
         let unknown = MappedFile { path: "/no/such/file".into(), ..by_path };
-        assert_eq!(Holder::of(process.0.id()).copy(&unknown), None);
+        assert_eq!(Holder::of(process.0.id()).read_mapped(&unknown), None);
     }
 
     /// Check that a file that was changed after it was mapped is not taken for it, if its process is gone.
@@ -358,7 +358,7 @@ mod tests {
         ] {
             let mapped = MappedFile { mapped, ..MappedFile::listed(file.path(), identity) };
             let expected = (!is_it).then_some(Reason::FileReplaced);
-            assert_eq!(nobody.find_unseen(&mapped).err(), expected, "{mapped:?}");
+            assert_eq!(nobody.open_mapped_first(&mapped).err(), expected, "{mapped:?}");
         }
     }
 

@@ -233,7 +233,7 @@ impl File {
             }
             Err(reason) => {
                 self.missing.set(Some(reason));
-                let copy = holder.copy(&mapped).and_then(|bytes| Code::copy(bytes, build_id, path));
+                let copy = holder.read_mapped(&mapped).and_then(|bytes| Code::copy(bytes, build_id, path));
                 copy.ok_or(reason)
             }
         }
@@ -242,10 +242,10 @@ impl File {
     /// The file that the process has mapped, or another one with its build id where the process sees it, or we do.
     fn find(&self, holder: Holder<'_>, mapped: &MappedFile) -> Result<Arc<Handle>, Reason> {
         if self.key.build_id.is_empty() {
-            return holder.find_unseen(mapped);
+            return holder.open_mapped_first(mapped);
         }
         let is_it = |handle: &Arc<Handle>| open_at(&self.key, &way(handle)).is_ok();
-        holder.find_by(mapped, is_it).ok_or_else(|| holder.reason(mapped))
+        holder.open_if(mapped, is_it).ok_or_else(|| holder.reason(mapped))
     }
 }
 

@@ -165,7 +165,7 @@ impl Modules {
         let mapped = self.mapped(described);
         let holder =
             Holder { pid: self.info.pid, program: self.info.program.as_ref(), root: self.info.root.as_ref() };
-        let found = holder.find(&mapped);
+        let found = holder.open(&mapped);
         let metadata = found.as_ref().ok().and_then(|handle| handle.metadata().ok());
         let modified = |metadata: &Metadata| match described.file.modified_ns {
             0 => modified_ns(metadata),

@@ -90,7 +90,7 @@ impl Processes {
 
     /// The image that had a pid at this time.
     pub(crate) fn image_at(&self, pid: u32, time: u64) -> Option<ProcessId> {
-        self.images.at(pid, time)
+        self.images.by_recorded_pid(pid, time)
     }
 
     /// The image that has or had this place.

@@ -78,7 +78,7 @@ impl Processes {
         (status, peak_rss): (ExitStatus, Option<u64>),
         writer: &mut Writer,
     ) -> Result<(), Error> {
-        let Some(id) = self.images.that_had(pid, time) else { return Ok(()) };
+        let Some(id) = self.images.by_kernel_pid(pid, time) else { return Ok(()) };
         let end = self.images.process(id).and_then(|process| process.end.as_ref());
         if end.is_some_and(|end| end.ended == Ended::Exec) {
             // It continued as a program that was not recorded.

@@ -90,14 +90,14 @@ impl Images {
         self.by_slot.get(&(place.image, place.slot, place.ns_pid)).copied()
     }
 
-    /// The image that had a pid at this time.
-    pub(super) fn at(&self, pid: u32, time: u64) -> Option<ProcessId> {
+    /// The image that the capture names by this pid, which is its own where ours is not known, and had it at this time.
+    pub(super) fn by_recorded_pid(&self, pid: u32, time: u64) -> Option<ProcessId> {
         let images = self.known.iter().filter(|(_, known)| known.process.pid == pid && known.start <= time);
         images.map(|(id, _)| *id).max()
     }
 
-    /// The image that had a pid at this time, even if later ones have it now.
-    pub(super) fn that_had(&self, pid: u32, time: u64) -> Option<ProcessId> {
+    /// The image that had this pid in our namespace at this time, even if later ones have it now.
+    pub(super) fn by_kernel_pid(&self, pid: u32, time: u64) -> Option<ProcessId> {
         let known = |id: ProcessId| Some((id, self.known.get(&id)?));
         let latest = self.latest(pid).and_then(known);
         let mut images = std::iter::successors(latest, |(_, image)| known(image.before?));
