@@ -63,14 +63,24 @@ fn promises(page: &str) -> &'static [&'static str] {
             &["12800\tremember\t", "/example.c:22\n", "1000000\tfill_cache\n", " bytes of thread "]
         }
         "itself" => &["symbols::"],
+        "python" => &["Service.handle (service.py:8)", "service.py:8 via "],
+        "node" => &["handle (service.js:3)", "by NODE_OPTIONS"],
+        "java" => &["java.nio.DirectByteBuffer.<init>", "Service.handle", "by JAVA_TOOL_OPTIONS"],
         other => panic!("{other} has no promises"),
     }
 }
 
 /// Check that every command of a page succeeds, and that what the page says about the output is true.
 fn check(page: &str) {
-    if page == "ask-with-scripts" && installed("jq").is_none() {
-        return skip(page, "jq is not installed");
+    let needed = match page {
+        "ask-with-scripts" => "jq",
+        "python" => "python3",
+        "node" => "node",
+        "java" => "javac",
+        _ => "sh",
+    };
+    if installed(needed).is_none() {
+        return skip(page, &format!("{needed} is not installed"));
     }
     let (world, ran) = follow(page);
     assert_eq!(ran.code, 0, "{page}:\n{}\n{}", ran.text(), ran.stderr);
@@ -121,6 +131,12 @@ pages! {
     capture_holds_what_is_said "what-a-capture-contains",
     /// Check that the command can record itself.
     command_records_itself "itself",
+    /// Check that the page leads to the line of the script that keeps memory.
+    python_is_explained "python",
+    /// Check the same for JavaScript.
+    node_is_explained "node",
+    /// Check the same for Java.
+    java_is_explained "java",
 }
 
 /// Check that every page is run, and that the table of pages lists each.

@@ -62,6 +62,7 @@ mod guard_pages;
 mod java;
 mod mapped_files;
 mod modules;
+mod node;
 mod options;
 mod preloaded_by_hand;
 mod symbol_names;

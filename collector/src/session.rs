@@ -85,6 +85,8 @@ pub struct Session {
     kept: Arc<OutputFile>,
     /// A program was started to be recorded.
     expects: bool,
+    /// Virtual machines are told to name what they compile.
+    names_scripts: bool,
     exits: Exits,
     /// Entry point for marks, snapshots and scans.
     requests: Requests,
@@ -189,6 +191,7 @@ impl Session {
             aggregating: Aggregating::of(options.passing),
             kept,
             expects: !options.command.is_empty(),
+            names_scripts: options.interpreters,
             exits: Exits::default(),
             requests,
         })
@@ -220,7 +223,7 @@ impl Session {
 
     /// The variables for a program that is to be recorded here from its start by this agent.
     pub fn environment(&self, agent: &Path) -> Environment {
-        Environment::new(agent, self.listener.name(), self.listener.key())
+        Environment::new(agent, self.listener.name(), self.listener.key(), self.names_scripts)
     }
 
     /// Records a running process that has the agent preloaded. It is called until it answers or `patience` runs out;

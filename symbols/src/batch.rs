@@ -27,8 +27,9 @@ pub enum Source {
     Held(ModuleFile, PathBuf),
     /// An ELF image without a file: the vdso.
     Image(Vec<u8>),
-    /// What a process reported of code that it generated; addresses are those of the process.
-    Jit(Arc<JitCode>),
+    /// What a process reported of code that it generated, and why other addresses have no name; addresses are those of the
+    /// process.
+    Jit(Arc<JitCode>, Reason),
     /// No names, for this reason.
     None(Reason),
 }
@@ -111,7 +112,11 @@ impl Symbolizer {
                     answers.add(address, &found);
                     found
                 }
-                (Ok(Opened::Jit(code)), None) => code.lookup(address, self.demangles()),
+                (Ok(Opened::Jit(code, otherwise)), None) => {
+                    let lookup = code.lookup(address, self.demangles());
+                    let is_untold = lookup.reason == Some(Reason::Untold);
+                    if is_untold { Lookup { reason: Some(*otherwise), ..lookup } } else { lookup }
+                }
                 (Err(reason), None) => Lookup::without(*reason),
             };
             sender.send((index, place, lookup)).ok()?;
@@ -129,8 +134,8 @@ impl Symbolizer {
             Source::File(file) => Ok(Opened::Module(Box::new(self.open(file)?))),
             Source::Held(file, way) => Ok(Opened::Module(Box::new(self.open_held(file, way)?))),
             Source::Image(bytes) => Ok(Opened::Module(Box::new(self.open_image(bytes.clone())?))),
-            Source::Jit(code) if code.is_empty() => Err(Reason::Untold),
-            Source::Jit(code) => Ok(Opened::Jit(code)),
+            Source::Jit(code, otherwise) if code.is_empty() => Err(*otherwise),
+            Source::Jit(code, otherwise) => Ok(Opened::Jit(code, *otherwise)),
             Source::None(reason) => Err(*reason),
         }
     }
@@ -139,7 +144,7 @@ impl Symbolizer {
 /// The source of a batch, opened.
 enum Opened<'a> {
     Module(Box<ModuleSymbols>),
-    Jit(&'a JitCode),
+    Jit(&'a JitCode, Reason),
 }
 
 #[cfg(test)]

@@ -137,7 +137,11 @@ impl Capture {
         let nanoseconds = |value: &Value| value.as_u64().unwrap_or_default();
         let (peak, end) = (nanoseconds(&info["totals"]["peak_time_ns"]), nanoseconds(&info["duration_ns"]));
         assert!(peak <= end, "the peak is {peak} ns after the beginning, the end {end}");
-        assert_eq!(info["remarks"].as_array().map(Vec::len), Some(0), "{}", info["remarks"]);
+        // What was done for a virtual machine is no trouble.
+        let is_trouble =
+            |remark: &&Value| !remark.as_str().is_some_and(|remark| remark.starts_with("Told to name"));
+        let trouble = info["remarks"].as_array().into_iter().flatten().filter(is_trouble).count();
+        assert_eq!(trouble, 0, "{}", info["remarks"]);
     }
 }
 

@@ -24,6 +24,7 @@ mod environment;
 mod inherited;
 #[expect(unsafe_code, reason = "asks the kernel what an ended child has used")]
 mod reap;
+pub(crate) mod virtual_machine;
 
 use super::target::Target;
 use rustix::process::{Pid, Signal as Number, WaitOptions};

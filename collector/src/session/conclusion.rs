@@ -6,6 +6,7 @@ use super::exits::Exits;
 use super::scanning::Scanned;
 use super::writing::Whole;
 use crate::accept::listener::Closed;
+use crate::attach::launch::virtual_machine;
 use crate::base::background::in_background;
 use crate::base::error::Error;
 use crate::base::name_search::NameSearch;
@@ -15,7 +16,7 @@ use crate::cpu::without_agent::remark_on_programs_without_agent;
 use crate::cpu::{remark_on_nameless, remark_on_unkept};
 use crate::writer::pipeline::Pipeline;
 use crate::writer::symbolize::{Wanted, symbolize};
-use capture::{Effort, Summary};
+use capture::{Effort, Ended, Process, Summary};
 use std::sync::atomic::Ordering;
 
 /// The options that matter at the end.
@@ -24,6 +25,8 @@ pub(super) struct Conclusion {
     symbolize: bool,
     /// Programs started by recorded ones were to be recorded, too.
     follows: bool,
+    /// Virtual machines were told to name what they compile.
+    names_scripts: bool,
     symbols: symbols::Options,
 }
 
@@ -39,8 +42,13 @@ pub(super) struct Left {
 
 impl Conclusion {
     pub(super) fn of(options: &Options) -> Conclusion {
-        let Options { symbolize, follow, symbols, .. } = options;
-        Conclusion { symbolize: *symbolize, follows: *follow, symbols: symbols.clone() }
+        let Options { symbolize, follow, interpreters, command, symbols, .. } = options;
+        Conclusion {
+            symbolize: *symbolize,
+            follows: *follow,
+            names_scripts: *interpreters && !command.is_empty(),
+            symbols: symbols.clone(),
+        }
     }
 
     /// Gives the capture its end.
@@ -69,13 +77,18 @@ impl Conclusion {
             closed.remark_on_missed(),
             remark_on_nameless(sampled.nameless, sampled.untold),
             remark_on_unkept(sampled.unkept),
+            self.names_scripts.then(|| virtual_machine::remark(&executables(&whole.pipeline))).flatten(),
             self.follows.then(|| remark_on_programs_without_agent(&sampled.without_agent)).flatten(),
         ];
         let mut summary = whole.summary(sampled, unrecorded);
         summary.remarks.extend(further.into_iter().flatten());
         let mut pipeline = whole.pipeline;
+        let names_scripts = self.names_scripts;
         if self.look_names_up(&mut pipeline, search)? {
             summary.remarks.push("Names are missing: looking them up was interrupted.".into());
+        }
+        if names_scripts {
+            remove_maps(&pipeline);
         }
         pipeline.writer.finish(&summary)?;
         Ok(summary)
@@ -87,6 +100,19 @@ impl Conclusion {
         let goes_on = !pipeline.processes.running().is_empty();
         in_background(goes_on, || symbolize(pipeline, wanted, self.symbols, search))?;
         Ok(self.symbolize && search.is_given_up.load(Ordering::Relaxed))
+    }
+}
+
+fn executables(pipeline: &Pipeline) -> Vec<&str> {
+    pipeline.processes.with_starts().map(|(_, process, _)| process.executable.as_str()).collect()
+}
+
+/// Removes what processes that have ended have written for us.
+fn remove_maps(pipeline: &Pipeline) {
+    let is_over = |process: &&Process| process.end.as_ref().is_some_and(|end| end.ended != Ended::Running);
+    let processes = pipeline.processes.with_starts().map(|(_, process, _)| process);
+    for process in processes.filter(is_over) {
+        virtual_machine::remove_map(&process.executable, &process.command, process.pid);
     }
 }
 

@@ -44,8 +44,14 @@ const MOST_SOON: u32 = 16;
 /// The label for a process whose mappings we may not read because it belongs to another user.
 const WITHHELD: &str = "memory of another user";
 
-/// What a process reported about its code.
-pub(crate) type JitReport = Result<Arc<JitCode>, Reason>;
+/// What a process reported about code in some memory.
+#[derive(Clone, Debug)]
+pub(crate) struct JitReport {
+    /// None if nothing could be read.
+    pub(crate) code: Option<Arc<JitCode>>,
+    /// Why other addresses in that memory have no names.
+    pub(crate) otherwise: Reason,
+}
 
 /// The code of one process that the loader did not report.
 pub(crate) struct AnonymousCode {
@@ -156,16 +162,23 @@ impl AnonymousCode {
 
     /// What the process reported about its code, by module of memory. To be called when the process or the recording
     /// has ended.
+    ///
+    /// That counts for memory, too, that was not executable when we looked: a compiler takes the permission away while it
+    /// writes.
     pub(crate) fn jit_reports(&mut self) -> Vec<(ModuleId, JitReport)> {
         let Some(seen) = &mut self.seen else { return Vec::new() };
-        let of_data = self.data.iter().map(|module| (*module, Err(Reason::NotCode)));
-        if self.modules.is_empty() {
-            return of_data.collect();
+        if self.modules.is_empty() && self.data.is_empty() {
+            return Vec::new();
         }
         let withheld = seen.is_withheld.then_some(Reason::PermissionDenied);
-        let read = || withheld.map_or_else(|| seen.files.read().map(Arc::new), Err);
-        let report = seen.jit_report.get_or_insert_with(read);
-        self.modules.iter().map(|module| (*module, report.clone())).chain(of_data).collect()
+        let read = || withheld.map_or_else(|| seen.files.read(), Err);
+        let report = seen.jit_report.get_or_insert_with(|| match read() {
+            Ok(code) => JitReport { code: Some(Arc::new(code)), otherwise: Reason::Untold },
+            Err(otherwise) => JitReport { code: None, otherwise },
+        });
+        let in_data = JitReport { otherwise: Reason::NotCode, ..report.clone() };
+        let of_code = self.modules.iter().map(|module| (*module, report.clone()));
+        of_code.chain(self.data.iter().map(|module| (*module, in_data.clone()))).collect()
     }
 }
 
@@ -327,8 +340,8 @@ mod tests {
         let address = mapped.as_ptr() as u64;
         let mut path = |anonymous: &mut AnonymousCode| {
             let module = anonymous.find(address, &mut writer).unwrap().unwrap().module;
-            let reason = anonymous.jit_reports().into_iter().find(|(of, _)| *of == module).unwrap().1;
-            (module, reason.err() == Some(Reason::NotCode))
+            let report = anonymous.jit_reports().into_iter().find(|(of, _)| *of == module).unwrap().1;
+            (module, report.otherwise == Reason::NotCode)
         };
         let (memory, is_data) = path(&mut anonymous);
         assert!(is_data);
@@ -400,9 +413,8 @@ mod tests {
             );
             let [(module, told)] = &anonymous.jit_reports()[..] else { panic!("one module was found") };
             assert_eq!(*module, found.module);
-            let without_names =
-                told.clone().map_or_else(Some, |code| code.is_empty().then_some(Reason::Untold));
-            assert_eq!(without_names, Some(reason), "{label}");
+            assert!(told.code.as_ref().is_none_or(|code| code.is_empty()), "{label}");
+            assert_eq!(told.otherwise, reason, "{label}");
         }
     }
 

@@ -8,6 +8,7 @@ use crate::base::log::debug;
 use crate::base::name_search::NameSearch;
 use crate::proc::vdso::VDSO;
 use crate::proc::vdso::vdso;
+use crate::tables::anonymous_code::JitReport;
 use crate::tables::unnamed::CodeFrame;
 use capture::{Error, ModuleId, SourceFrame, Symbolized};
 use std::collections::BTreeMap;
@@ -75,8 +76,8 @@ fn address(frame: &CodeFrame) -> u64 {
 fn source(module: Option<ModuleId>, pipeline: &Pipeline) -> Source {
     let Some(module) = module else { return Source::None(Reason::NoMapping) };
     match pipeline.addresses.made.get(&module) {
-        Some(Ok(code)) => Source::Jit(code.clone()),
-        Some(Err(reason)) => Source::None(*reason),
+        Some(JitReport { code: Some(code), otherwise }) => Source::Jit(code.clone(), *otherwise),
+        Some(JitReport { code: None, otherwise }) => Source::None(*otherwise),
         None => {
             match (of_file(pipeline.addresses.files.get(&module)), pipeline.addresses.handles.get(&module)) {
                 (Source::File(file), Some(handle)) => {

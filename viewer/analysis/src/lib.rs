@@ -87,7 +87,7 @@ pub use names::library_frames::{is_library_file, is_library_function};
 pub use names::process_name::{ProcessTitles, process_name};
 pub use names::same_file::representatives;
 pub use names::short_name::short_name;
-pub use names::table::{Kind, Label, LabelId, Names, Owner, Step};
+pub use names::table::{Kind, Label, LabelId, Names, Owner, Script, Step};
 pub use residency::{Choice, HeldRow, Look, Residency, ResidencySums, ResidencyTable, TouchRow};
 pub use rows::allocator::{AllocatorTime, allocator_time};
 pub use rows::allocator_library::allocator_library;

@@ -20,8 +20,8 @@ const MAX_VARIABLES: usize = 8;
 /// Everything the process needs to become the target.
 pub(super) struct Plan {
     path: CString,
-    /// Owns the strings that `argv` and `envp` point to.
-    _strings: Vec<CString>,
+    /// Owns the strings that `argv` and `envp` point to, those of `envp` last.
+    strings: Vec<CString>,
     argv: Vec<*const c_char>,
     /// The inherited variables, then room for those in the message, then null.
     envp: Vec<*const c_char>,
@@ -58,7 +58,7 @@ impl Plan {
             inherited: environment.len(),
             path,
             // Moving a CString does not move its bytes.
-            _strings: arguments.into_iter().chain(environment).collect(),
+            strings: arguments.into_iter().chain(environment).collect(),
             message: vec![0; MAX_MESSAGE],
             is_sampled,
         }
@@ -103,13 +103,20 @@ impl Plan {
         unsafe { libc::_exit(127) }
     }
 
-    /// Points the spare entries of `envp` to the strings in the message, which ends with a NUL byte.
+    /// Points entries of `envp` to the strings in the message, which ends with a NUL byte: that of an inherited variable of
+    /// the same name, or a spare one.
     fn add_variables(&mut self, length: usize) {
         let Some(message) = self.message.get(..length) else { return };
-        let places = self.envp.iter_mut().skip(self.inherited).take(MAX_VARIABLES);
+        let mut spare = self.inherited..self.inherited + MAX_VARIABLES;
         let strings = message.split_inclusive(|byte| *byte == 0).filter(|text| text.last() == Some(&0));
-        for (place, text) in places.zip(strings) {
-            *place = text.as_ptr().cast();
+        for text in strings {
+            let Some(name) = text.split_inclusive(|byte| *byte == b'=').next() else { continue };
+            let inherited = self.strings.len() - self.inherited;
+            let mut inherited = self.strings.iter().skip(inherited).map(CString::as_bytes);
+            let place = inherited.position(|inherited| inherited.starts_with(name)).or_else(|| spare.next());
+            if let Some(place) = place.and_then(|place| self.envp.get_mut(place)) {
+                *place = text.as_ptr().cast();
+            }
         }
     }
 }

@@ -5,6 +5,7 @@ use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
+use super::virtual_machine;
 use crate::attach::agent_file::FILE_NAME;
 use crate::proc::preloaded;
 use shared_ring::key::Key;
@@ -27,14 +28,17 @@ impl Environment {
     /// processes of a recording get the same settings.
     ///
     /// Libraries already preloaded stay, after the agent: its malloc must come first, and then finds theirs as the
-    /// next one.
-    pub fn new(agent: &Path, socket: &Path, key: Option<Key>) -> Environment {
+    /// next one. With `names_scripts`, virtual machines are told to name the functions that they compile.
+    pub fn new(agent: &Path, socket: &Path, key: Option<Key>, names_scripts: bool) -> Environment {
         let before = std::env::var_os("LD_PRELOAD").unwrap_or_default();
         let mut variables = vec![
             ("LD_PRELOAD", preload(agent, &before)),
             ("SYSPROF_MEMPROF_SOCKET", socket.as_os_str().to_os_string()),
         ];
         variables.extend(key.map(|key| (Key::VARIABLE, OsString::from_vec(key.to_text().to_vec()))));
+        if names_scripts {
+            variables.extend(virtual_machine::variables());
+        }
         Environment { variables }
     }
 

@@ -6,7 +6,12 @@ use std::path::Path;
 use std::process::Command;
 
 fn environment() -> Environment {
-    Environment::new(Path::new("/no/agent.so"), Path::new("/no/socket"), Some(Key::new([0x5a; Key::BYTES])))
+    Environment::new(
+        Path::new("/no/agent.so"),
+        Path::new("/no/socket"),
+        Some(Key::new([0x5a; Key::BYTES])),
+        false,
+    )
 }
 
 /// A launch of the shell with a script.

@@ -46,11 +46,11 @@ pub fn called_of(tables: &Tables, names: &Names, stack: NodeId) -> Option<Step> 
 /// How many functions precede the first meaningful one; 0 if there is none.
 pub fn library_frames(tables: &Tables, names: &Names, stack: NodeId) -> usize {
     let has_script = LazyCell::new(|| {
-        functions_of(tables, names, stack).any(|(_, step)| names.label(step.label).is_script)
+        functions_of(tables, names, stack).any(|(_, step)| names.label(step.label).script.is_some())
     });
     // What an interpreter does before it runs a script is its own.
     let is_library = |(_, step): &(FrameId, Step)| {
-        is_library_frame(tables, names, step) && (!names.label(step.label).is_interpreter || *has_script)
+        is_of_library(tables, names, step) || names.label(step.label).is_interpreter && *has_script
     };
     let count = |from: usize| {
         let functions = functions_of(tables, names, stack).skip(from);
@@ -87,8 +87,13 @@ fn within_wrapper(tables: &Tables, names: &Names, stack: NodeId, from: usize) ->
     None
 }
 
-/// True for a standard library function, or one that only forwards requests, by its name or by its file.
+/// True for a standard library function, or one that only forwards requests, and for an interpreter's own.
 pub fn is_library_frame(tables: &Tables, names: &Names, step: &Step) -> bool {
+    names.label(step.label).is_interpreter || is_of_library(tables, names, step)
+}
+
+/// The same without interpreters: by its name or by its file.
+fn is_of_library(tables: &Tables, names: &Names, step: &Step) -> bool {
     names.label(step.label).is_library || step.file.is_some_and(|file| is_library_file(tables.string(file)))
 }
 

@@ -1,23 +1,91 @@
-//! Which files are interpreters, of which views show the scripts and not what runs them.
+//! Which files are interpreters and virtual machines, of which views show the scripts and not what runs them.
 
 use crate::names::file_name::file_name;
-use capture::{Frame, FrameId, Tables};
+use crate::names::table::Script;
+use capture::{Frame, FrameId, Module, SourceFrame, Tables};
+
+/// What runs scripts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Language {
+    Python,
+    JavaScript,
+    Java,
+}
+
+impl Language {
+    /// That of a function of a script; none for any other.
+    fn of_frame(tables: &Tables, frame: FrameId) -> Option<Language> {
+        let Frame::Code { module: Some(module), .. } = tables.frames[frame.index()] else { return None };
+        let module = tables.modules.get(module.index())?;
+        let name = tables.symbol(frame)?.names.first()?;
+        let file = name.file.map(|file| tables.string(file));
+        match file {
+            // Its file stands in for a module.
+            Some(file) if file == module.path => Some(Language::Python),
+            _ if is_made_at_run_time(module) => Language::of_compiled(tables, name, file),
+            _ => None,
+        }
+    }
+
+    /// That of a function which a compiler reported. What Java reports has no file, and a class.
+    fn of_compiled(tables: &Tables, name: &SourceFrame, file: Option<&str>) -> Option<Language> {
+        match file {
+            Some(file) if file.ends_with(".py") => Some(Language::Python),
+            Some(_) => Some(Language::JavaScript),
+            None => {
+                let name = tables.string(name.function?);
+                let name = name.split('(').next().unwrap_or(name);
+                (name.contains('.') && !name.contains("::")).then_some(Language::Java)
+            }
+        }
+    }
+
+    /// That of an interpreter by the name of its file.
+    fn of_file(file: &str) -> Option<Language> {
+        match file {
+            "node" | "nodejs" => Some(Language::JavaScript),
+            "libjvm.so" => Some(Language::Java),
+            file if file.starts_with("libnode.so") => Some(Language::JavaScript),
+            file => is_python(file).then_some(Language::Python),
+        }
+    }
+}
 
 /// By module, whether it is an interpreter whose scripts have functions on stacks. Where there are none, the
 /// interpreter's own functions are all that is known.
 pub(super) fn interpreters(tables: &Tables) -> Vec<bool> {
-    let are_there_scripts =
-        (0..tables.frames.len()).any(|index| is_of_script(tables, FrameId::from_index(index)));
-    let modules = tables.modules.iter();
-    modules.map(|module| are_there_scripts && is_python(file_name(&module.path))).collect()
+    let mut spoken = Vec::new();
+    for index in 0..tables.frames.len() {
+        let language = Language::of_frame(tables, FrameId::from_index(index));
+        spoken.extend(language.filter(|language| !spoken.contains(language)));
+    }
+    let language = |module: &Module| Language::of_file(file_name(&module.path));
+    tables
+        .modules
+        .iter()
+        .map(|module| language(module).is_some_and(|language| spoken.contains(&language)))
+        .collect()
 }
 
-/// True for a function of a script: its file stands in for a module.
-pub(super) fn is_of_script(tables: &Tables, frame: FrameId) -> bool {
-    let Frame::Code { module: Some(module), .. } = tables.frames[frame.index()] else { return false };
-    let file = tables.symbol(frame).and_then(|symbol| symbol.names.first()?.file);
-    let path = tables.modules.get(module.index()).map(|module| module.path.as_str());
-    file.is_some_and(|file| path == Some(tables.string(file)))
+/// How a frame's function is run, if it is one of a script.
+pub(super) fn script_of(tables: &Tables, frame: FrameId) -> Option<Script> {
+    Language::of_frame(tables, frame)?;
+    let Frame::Code { module: Some(module), .. } = tables.frames[frame.index()] else { return None };
+    Some(match is_made_at_run_time(&tables.modules[module.index()]) {
+        true => Script::Compiled(tables.symbol(frame)?.names.first()?.file),
+        false => Script::Interpreted,
+    })
+}
+
+/// True for the file of a script that is a part of the interpreter: what imports others in Python, which leaves it out of
+/// its own stack traces, and what Node.js is made of.
+pub(super) fn is_part_of_interpreter(file: &str) -> bool {
+    file.starts_with("<frozen importlib.") || file.starts_with("node:")
+}
+
+/// True for memory into which a compiler may write code: that cannot be executed meanwhile.
+fn is_made_at_run_time(module: &Module) -> bool {
+    module.path.starts_with("[anonymous ")
 }
 
 /// True for the names of Python's executable and its library, with any version: `python3.11`, `libpython3.12.so.1.0`.
@@ -69,5 +137,36 @@ mod tests {
         let names = vec![SourceFrame { file: Some(StringId(0)), ..SourceFrame::default() }];
         tables.symbols.push(Some(Symbolized { frame: FrameId(0), names, ..Symbolized::default() }));
         assert_eq!(interpreters(&tables), [true, false]);
+    }
+
+    /// Check that what compilers report is known by its file or its class, and that it says which interpreter is one.
+    #[test]
+    fn compiled_scripts_are_scripts() {
+        let interpreters = |function: &str, file: Option<&str>| {
+            let mut tables = Tables::default();
+            for path in
+                ["[anonymous code (JIT?) of 7]", "/usr/bin/node", "/jdk/libjvm.so", "/usr/bin/python3.12"]
+            {
+                tables.modules.push(Module { path: path.to_owned(), ..Module::default() });
+            }
+            tables.strings = vec![function.to_owned(), file.unwrap_or_default().to_owned()];
+            tables.frames.push(Frame::Code { module: Some(ModuleId(0)), address: 3, exact: true });
+            let names = vec![SourceFrame {
+                function: Some(StringId(0)),
+                file: file.map(|_| StringId(1)),
+                ..SourceFrame::default()
+            }];
+            tables.symbols.push(Some(Symbolized { frame: FrameId(0), names, ..Symbolized::default() }));
+            let [_, node, java, python] = interpreters(&tables)[..] else { unreachable!("four modules") };
+            [node, java, python]
+        };
+        assert_eq!(interpreters("handle", Some("/srv/app.js")), [true, false, false]);
+        assert_eq!(interpreters("void App.handle(int)", None), [false, true, false]);
+        assert_eq!(interpreters("py::work", Some("/srv/app.py")), [false, false, true]);
+        for stub in
+            ["Interpreter", "StubRoutines (1)", "Builtin:ArrayMap", "void [a.dll] App.Main::work(int)"]
+        {
+            assert_eq!(interpreters(stub, None), [false; 3], "{stub}");
+        }
     }
 }

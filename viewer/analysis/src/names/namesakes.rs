@@ -5,7 +5,7 @@
 use super::agent_library::is_agents;
 use super::short_path::shortest_ends;
 use crate::names::file_name::place;
-use crate::names::table::{Kind, Label};
+use crate::names::table::{Kind, Label, Script};
 use capture::{ModuleId, Tables};
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
@@ -49,6 +49,9 @@ pub(crate) fn tell_apart(labels: &mut [Label], tables: &Tables) {
 /// The file that could tell this label from its namesakes: empty for code outside of files, none for anything but
 /// code.
 fn path_of<'a>(label: &Label, tables: &'a Tables) -> Option<&'a str> {
+    if let Some(Script::Compiled(Some(file))) = label.script {
+        return Some(tables.string(file));
+    }
     match label.kind {
         Kind::Function(_, Some(module)) | Kind::InModule(module) => Some(path(module, tables)),
         Kind::Function(_, None) => Some(""),
@@ -151,7 +154,7 @@ mod tests {
                 kind,
                 is_library: false,
                 is_interpreter: false,
-                is_script: false,
+                script: None,
             }
         });
         let module = |path: &str| Module { path: path.to_owned(), ..Module::default() };

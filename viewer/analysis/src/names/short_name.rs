@@ -31,6 +31,9 @@ pub fn short_name(name: &str) -> Cow<'_, str> {
     if !name.contains(['<', '(', '[', ' ']) || is_operator_of_ocaml(name) || is_qualified_in_python(name) {
         return Cow::Borrowed(name);
     }
+    if let Some(initializer) = initializer_of_java(name) {
+        return Cow::Owned(initializer.to_owned());
+    }
     // In C++ a bracket follows a space or an operator where Rust has `::`.
     let short = if name.starts_with('<') || name.contains("::<") {
         rust::short(name)
@@ -43,6 +46,16 @@ pub fn short_name(name: &str) -> Cow<'_, str> {
         Some(short) => Cow::Owned(short),
         None => Cow::Borrowed(name),
     }
+}
+
+/// The constructor of a class of Java, or what initializes the class, without types:
+/// `void java.util.HashMap.<init>(int)`.
+fn initializer_of_java(name: &str) -> Option<&str> {
+    let end = [".<init>", ".<clinit>"]
+        .iter()
+        .find_map(|name_of_it| Some(name.find(name_of_it)? + name_of_it.len()))?;
+    let name = &name[..end];
+    Some(name.rsplit_once(' ').map_or(name, |(_, name)| name))
 }
 
 /// True if the brackets are an OCaml operator: it follows the dot of its module, as in `Lwt.<&>_7`, which occurs in
@@ -62,6 +75,16 @@ fn is_name(short: &str) -> bool {
 mod tests {
     use crate::names::short_name::*;
     use proptest::prelude::*;
+
+    /// Check that constructors of Java keep the name that the virtual machine has for them.
+    #[test]
+    fn constructors_of_java_have_names() {
+        check(&[
+            ("void java.nio.DirectByteBuffer.<init>(int)", "java.nio.DirectByteBuffer.<init>"),
+            ("void App.<clinit>()", "App.<clinit>"),
+            ("java.util.List App.load(int, java.lang.String)", "App.load"),
+        ]);
+    }
 
     fn check(cases: &[(&str, &str)]) {
         for (name, expected) in cases {

@@ -16,7 +16,7 @@
 //! table.
 
 use super::file_name::{file_name, place};
-use super::interpreters::{interpreters, is_of_script};
+use super::interpreters::{interpreters, is_part_of_interpreter, script_of};
 use super::library_frames::is_library_function;
 use super::same_file::representatives;
 use super::short_path::ShortPaths;
@@ -53,12 +53,21 @@ pub struct Label {
     pub start: Option<u64>,
     /// What it stands for.
     pub kind: Kind,
-    /// True for library frames, see [`is_library_function`], and for an interpreter's own.
+    /// True for library frames, see [`is_library_function`].
     pub is_library: bool,
-    /// True for functions of an interpreter whose scripts are on stacks themselves.
+    /// True for functions of an interpreter whose scripts are on stacks themselves, and for scripts inside it.
     pub is_interpreter: bool,
-    /// True for functions of a script.
-    pub is_script: bool,
+    /// How it is run, if it is a function of a script.
+    pub script: Option<Script>,
+}
+
+/// How a function of a script is run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Script {
+    /// By an interpreter: its file stands in for a module, and has no addresses.
+    Interpreted,
+    /// As code that was made at run time; of this file, if that is known.
+    Compiled(Option<StringId>),
 }
 
 impl Label {
@@ -217,8 +226,8 @@ impl Names {
     pub fn push_group(&mut self, name: String, file: Option<StringId>, line: Option<u32>) -> u32 {
         let label = LabelId(u32::try_from(self.labels.len()).expect("fewer groups than functions"));
         let (start, kind) = (None, Kind::Group);
-        let (is_library, is_interpreter, is_script) = (false, false, false);
-        self.labels.push(Label { name, suffix: 0, start, kind, is_library, is_interpreter, is_script });
+        let (is_library, is_interpreter, script) = (false, false, None);
+        self.labels.push(Label { name, suffix: 0, start, kind, is_library, is_interpreter, script });
         self.steps.push(Step { label, file, line, inlined: false });
         u32::try_from(self.steps.len() - 1).expect("fewer steps than 2^32")
     }
@@ -297,25 +306,27 @@ impl<'a> Builder<'a> {
                 self.steps.push(Step { label, file: None, line: None, inlined: false });
             }
             Frame::Code { module, .. } => {
-                self.code(module, self.tables.symbol(id));
-                if is_of_script(self.tables, id) {
-                    for step in &self.steps[start as usize..] {
-                        self.labels[step.label.index()].is_script = true;
-                    }
+                let script = script_of(self.tables, id);
+                self.code(module, self.tables.symbol(id), script);
+                for step in self.steps[start as usize..].iter().filter(|_| script.is_some()) {
+                    let label = &mut self.labels[step.label.index()];
+                    label.script = script;
+                    label.is_interpreter |=
+                        step.file.is_some_and(|file| is_part_of_interpreter(self.tables.string(file)));
                 }
             }
         }
         start..self.place()
     }
 
-    fn code(&mut self, module: Option<ModuleId>, symbol: Option<&'a Symbolized>) {
+    fn code(&mut self, module: Option<ModuleId>, symbol: Option<&'a Symbolized>, script: Option<Script>) {
         let module = module.and_then(|module| self.files.get(module.index()).copied());
         let names = symbol.map_or(&[][..], |symbol| &symbol.names);
         for (depth, name) in names.iter().enumerate() {
             let inlined = depth + 1 < names.len();
             let linkage = symbol.filter(|_| !inlined).and_then(|symbol| symbol.linkage);
             let label = match name.function.filter(|&function| !self.tables.string(function).is_empty()) {
-                Some(function) => self.function(function, module, linkage),
+                Some(function) => self.function(function, module, linkage, script),
                 None => self.nameless(module, symbol),
             };
             self.steps.push(Step { label, file: name.file, line: name.line, inlined });
@@ -331,9 +342,13 @@ impl<'a> Builder<'a> {
         function: StringId,
         module: Option<ModuleId>,
         linkage: Option<StringId>,
+        script: Option<Script>,
     ) -> LabelId {
         let tables = self.tables;
-        let place = module.map(|module| place(&tables.modules[module.index()].path));
+        let place = match script {
+            Some(Script::Compiled(Some(file))) => Some(tables.string(file)),
+            _ => module.map(|module| place(&tables.modules[module.index()].path)),
+        };
         let name = tables.string(function);
         let count = self.labels.len();
         let id = self.label(Key::Function(name, place), Kind::Function(function, module));
@@ -383,8 +398,8 @@ impl<'a> Builder<'a> {
             Kind::Function(_, Some(module)) | Kind::InModule(module) => self.interpreters[module.index()],
             _ => false,
         };
-        let (is_library, is_script) = (is_interpreter, false);
-        self.labels.push(Label { name, suffix: 0, start, kind, is_library, is_interpreter, is_script });
+        let (is_library, script) = (false, None);
+        self.labels.push(Label { name, suffix: 0, start, kind, is_library, is_interpreter, script });
         self.known.insert(key, id);
         id
     }

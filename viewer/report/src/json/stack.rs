@@ -1,6 +1,6 @@
 //! Stacks and functions.
 
-use analysis::{Kind, LabelId, Names, Step, functions_of, process_name};
+use analysis::{Kind, LabelId, Names, Script, Step, functions_of, process_name};
 use capture::{Frame, FrameId, NodeId, StringId, Tables};
 use serde::{Serialize, Serializer};
 
@@ -76,7 +76,7 @@ pub(super) fn frame_fields<'a>(
     let (module, address) = match tables.frames.get(frame.index()) {
         _ if label.kind == Kind::Group => (None, None),
         // Made up, to tell the lines of its functions apart.
-        Some(Frame::Code { module, .. }) if label.is_script => (*module, None),
+        Some(Frame::Code { module, .. }) if label.script == Some(Script::Interpreted) => (*module, None),
         Some(Frame::Code { module, address, .. }) => (*module, Some(format!("{address:#x}"))),
         _ => (None, None),
     };

@@ -87,7 +87,13 @@ impl Stacks<'_> {
         });
         columns.numbers("label.module", module);
         columns.numbers("label.kind", labels.iter().map(|&id| kind(&names.label(id).kind)));
-        columns.numbers("label.library", labels.iter().map(|&id| i64::from(names.label(id).is_library)));
+        columns.numbers(
+            "label.library",
+            labels.iter().map(|&id| {
+                let label = names.label(id);
+                i64::from(label.is_library || label.is_interpreter)
+            }),
+        );
     }
 }
 
