@@ -220,3 +220,69 @@ fn scribbles_cost_frames_only() {
         }
     }
 }
+
+/// Check that what an extension leaks is one stack with both sides: the line of the extension that allocates, the
+/// function of the script that called it, the extension that called that, and the script around it all; and that this
+/// is what lists and exports say.
+#[test]
+fn leaks_of_an_extension_have_both_sides() {
+    for python in pythons() {
+        let asks = "import sysconfig; print(sysconfig.get_paths()['include'])";
+        let ran = Command::new(&python.path).args(["-c", asks]).output().expect("it runs");
+        let headers = PathBuf::from(String::from_utf8_lossy(&ran.stdout).trim());
+        if !headers.join("Python.h").exists() {
+            skip(&format!("an extension of {}", python.path.display()), "its headers are not installed");
+            continue;
+        }
+        let extension =
+            library("kept_rows").flags(["-I".as_ref(), headers.as_os_str()]).named("kept_rows.so").build();
+        let folder = extension.parent().expect("it is in a folder");
+        let (ran, capture) = recording(&python).arg(script("keeps_rows.py")).arg(folder).run();
+        assert_eq!((ran.code, ran.text()), (0, "5\n"), "{python:?}: {}", ran.stderr);
+        let line = |text: &str, file: &str| {
+            let lines = std::fs::read_to_string(file).expect("a source");
+            1 + lines.lines().position(|line| line.contains(text)).expect("it is there")
+        };
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs/c/kept_rows.c");
+        let source = source.to_str().expect("text");
+        let load = if python.minor >= 11 { "Table.load" } else { "load" };
+        let script = script("keeps_rows.py");
+        let script = script.to_str().expect("text");
+        let expected = [
+            ("copy_of", line("malloc(", source)),
+            ("keep", line("last = ", source)),
+            (load, line("kept_rows.keep", script)),
+            ("each", line("PyObject_CallFunction", source)),
+            ("main", line("kept_rows.each", script)),
+            ("<module>", line("print(main())", script)),
+        ];
+        let is_ours = |frame: &&Value| {
+            let module = frame["module"].as_str().unwrap_or_default();
+            module.ends_with("kept_rows.so") || module.ends_with("keeps_rows.py")
+        };
+        let place = |frame: &Value| {
+            let line = frame["line"].as_u64().unwrap_or_default();
+            (frame["function"].as_str().unwrap_or_default().to_owned(), line as usize)
+        };
+        let expected = expected.map(|(name, line)| (name.to_owned(), line));
+        let report = capture.report(&["--by", "leaked", "--size", "40000"]);
+        let mut blocks = 0;
+        // From 3.11, the interpreter calls a function in another way once it was called a few times.
+        for row in report["rows"].as_array().expect("a report has rows") {
+            let frames = row["stack"].as_array().expect("a stack");
+            let ours: Vec<(String, usize)> = frames.iter().filter(is_ours).map(place).collect();
+            assert_eq!(ours, expected, "{python:?}");
+            blocks += row["leaked_blocks"].as_u64().expect("a number");
+        }
+        assert_eq!(blocks, 5, "{python:?}: {report}");
+        let text = capture.show(&["report", "--by", "leaked", "--size", "40000"]);
+        let position =
+            |word: &str| text.text().find(word).unwrap_or_else(|| panic!("{word}: {}", text.text()));
+        assert!(position("copy_of") < position(load), "{}", text.text());
+        let folded = capture.show(&["export", "--format", "folded", "--metric", "leaked"]);
+        let leak = folded.text().lines().find(|line| line.contains("copy_of")).expect("the leak is there");
+        let places: Vec<Option<usize>> =
+            expected.iter().rev().map(|(name, _)| leak.find(&format!(";{name}"))).collect();
+        assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{leak}");
+    }
+}
