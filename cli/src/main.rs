@@ -44,7 +44,7 @@ mod version;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    collector::spare_address_space();
+    collector::keep_to_one_arena();
     collector::note_time();
     stack::run(command)
 }

@@ -1,8 +1,8 @@
 //! What every other part may use: the clock, options, errors, and small helpers that know nothing of a recording.
 
-#[expect(unsafe_code, reason = "tells the allocator how many arenas to have")]
-pub(crate) mod address_space;
 pub(crate) mod alarm;
+#[expect(unsafe_code, reason = "tells the allocator how many arenas to have")]
+pub(crate) mod arena;
 pub(crate) mod background;
 pub(crate) mod capture_writer;
 #[expect(unsafe_code, reason = "reads the time stamp counter")]

@@ -92,7 +92,7 @@ mod base;
 #[doc(hidden)]
 pub mod stages;
 
-pub use base::address_space::spare_address_space;
+pub use base::arena::keep_to_one_arena;
 pub use base::clock::note_time;
 pub use base::cpu_options::{CpuOptions, Scope};
 pub use base::error::cannot_create;

@@ -14,6 +14,8 @@ use std::time::{Duration, SystemTime};
 
 /// Most bytes of all files together.
 const MOST: u64 = 128 << 20;
+/// One in so many files that are stored has the folder looked through, which takes a microsecond for each of its files.
+const LOOKS: u32 = 16;
 /// How often a use of a file is noted: the least recently used files are removed first.
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 /// Extension of all files.
@@ -24,12 +26,14 @@ const EXTENSION: &str = "names";
 pub struct Cache {
     folder: PathBuf,
     most: u64,
+    /// See [`LOOKS`].
+    looks: u32,
 }
 
 impl Cache {
     /// A cache in this folder, which is created when something is first stored.
     pub fn in_folder(folder: impl Into<PathBuf>) -> Cache {
-        Cache { folder: folder.into(), most: MOST }
+        Cache { folder: folder.into(), most: MOST, looks: LOOKS }
     }
 
     /// What was stored under a name, if it is ours and has at most `most` bytes.
@@ -61,7 +65,11 @@ impl Cache {
     pub(crate) fn write(&self, name: &str, bytes: &[u8]) {
         // A failure costs nothing but time.
         let _ = self.store(name, bytes);
-        prune(&self.folder, EXTENSION, self.most, &self.path(name));
+        let chance =
+            SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |now| now.subsec_micros());
+        if chance.is_multiple_of(self.looks) {
+            prune(&self.folder, EXTENSION, self.most, &self.path(name));
+        }
     }
 
     fn store(&self, name: &str, bytes: &[u8]) -> std::io::Result<()> {
@@ -145,7 +153,7 @@ mod tests {
     #[test]
     fn the_folder_is_bounded() {
         let (_folder, cache) = cache();
-        let cache = Cache { most: 200, ..cache };
+        let cache = Cache { most: 200, looks: 1, ..cache };
         let other = cache.folder.join("notes.txt");
         for (name, age) in [("a", 30), ("b", 20), ("c", 10)] {
             cache.write(name, &[0; 80]);
