@@ -295,7 +295,7 @@ fn callers_sum_up_to_the_total() {
     check(&calls, &lens, true, &expected);
 }
 
-/// Check that transparent functions vanish and totals stay, for a list of one's own and the one that comes with us.
+/// Check that transparent functions vanish and totals stay, for a list of one's own and what is not the program's own.
 #[test]
 fn transparent_functions_change_no_total() {
     let calls = [
@@ -303,11 +303,37 @@ fn transparent_functions_change_no_total() {
         ("app", "main > click", 5),
     ];
     let own = Lens { transparent: patterns("g_*"), ..Lens::default() };
-    let list = Lens { without_marshallers: true, ..Lens::default() };
+    let list = Lens { my_code: true, ..Lens::default() };
     for lens in [own, list] {
         let expected = ["[Everything] 15", "  app 15", "    main 15", "      click 15", "        change 10"];
         check(&calls, &lens, false, &expected);
     }
+}
+
+/// Check that only the program's own functions stay, whoever they are called by, and that a stack without any is kept
+/// whole.
+#[test]
+fn own_code_is_what_stays() {
+    let calls = [
+        (
+            "app",
+            "_start > main > tokio::runtime::block_on > app::serve > std::vec::push > alloc::raw_vec::grow",
+            10,
+        ),
+        ("app", "_start > main > app::serve", 5),
+        ("app", "_start > std::rt::init > std::env::args", 3),
+    ];
+    let lens = Lens { my_code: true, ..Lens::default() };
+    let expected = [
+        "[Everything] 18",
+        "  app 18",
+        "    main 15",
+        "      app::serve 15",
+        "    _start 3",
+        "      std::rt::init 3",
+        "        std::env::args 3",
+    ];
+    check(&calls, &lens, false, &expected);
 }
 
 /// Check that functions are put together with neighbours of their group alone, and that a group's total is that of
@@ -558,10 +584,10 @@ fn lenses() -> impl Strategy<Value = Lens> {
     ]);
     let group = prop::option::of(prop::sample::select(&Grouping::ALL));
     (filter, names(), any::<bool>(), names(), names(), names(), group).prop_map(
-        |(filter, transparent, without_marshallers, focus, callers, fold, group)| Lens {
+        |(filter, transparent, my_code, focus, callers, fold, group)| Lens {
             filter: filter.parse().ok(),
             transparent,
-            without_marshallers,
+            my_code,
             focus,
             callers,
             fold,

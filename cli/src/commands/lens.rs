@@ -29,9 +29,10 @@ pub(crate) struct LensArguments {
     /// Remove this function from stacks and give its cost to its caller; may be repeated
     #[arg(long, value_name = "FUNCTION")]
     transparent: Vec<Pattern>,
-    /// Remove well-known functions that only pass calls on: signal emission, event loops, `std::function`
+    /// Remove what is not your own: functions of standard libraries, runtimes and interpreters, and those that only pass
+    /// calls on, as signal emission and event loops do. A stack of nothing else is kept whole
     #[arg(long)]
-    no_marshallers: bool,
+    my_code: bool,
     /// Merge neighbouring functions of the same module, namespace, file or line, or group stacks by who allocates
     #[arg(long, value_name = "GROUP", value_parser = grouping())]
     group_by: Option<Grouping>,
@@ -52,7 +53,7 @@ impl LensArguments {
         Lens {
             filter: self.filter.clone(),
             transparent: self.transparent.clone(),
-            without_marshallers: self.no_marshallers,
+            my_code: self.my_code,
             focus: self.focus.iter().chain(&self.callees).cloned().collect(),
             callers: self.callers.iter().cloned().collect(),
             fold: self.fold.clone(),

@@ -35,7 +35,7 @@ fn options_without_effect_are_refused() {
         ("--format memprof --process 7", "every event"),
         ("--format heaptrack --filter f", "options that select or change stacks"),
         ("--format sqlite --group-by module", "options that select or change stacks"),
-        ("--format memprof --no-marshallers", "options that select or change stacks"),
+        ("--format memprof --my-code", "options that select or change stacks"),
         ("--format callgrind --by leaked", "use one of folded, flamegraph, speedscope, pprof, dot"),
         ("--format heaptrack --by leaked", "leave it out"),
         ("--format sqlite --by leaked", "leave it out"),

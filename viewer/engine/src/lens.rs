@@ -5,7 +5,7 @@
 //! | option | keeps | changes |
 //! |---|---|---|
 //! | filter | stacks that an expression selects | |
-//! | transparent | | removes these functions from stacks |
+//! | transparent, my code | | removes these functions from stacks; a stack of nothing but others' functions keeps them |
 //! | focus | stacks with one of these functions | the outermost of them becomes the root |
 //! | callers | stacks with this function | ends them at the outermost one |
 //! | fold | | the path from the root to the outermost of these functions becomes `…` |
@@ -23,7 +23,7 @@
 //! ```
 
 mod grouping;
-mod marshallers;
+mod my_code;
 mod rewrite;
 
 pub use grouping::owners_without;
@@ -40,8 +40,8 @@ pub struct Lens {
     pub filter: Option<Expression>,
     /// Functions that are removed from stacks.
     pub transparent: Vec<Pattern>,
-    /// Also remove well-known functions that only forward calls.
-    pub without_marshallers: bool,
+    /// Also remove what is not the program's own: functions of standard libraries, runtimes and interpreters.
+    pub my_code: bool,
     /// Functions of which the outermost becomes the root.
     pub focus: Vec<Pattern>,
     /// Functions at which stacks end, seen from the root.
@@ -114,7 +114,7 @@ impl Lens {
 
     /// The names that match nothing. Those of well-known functions need not be there.
     fn unmatched(&self, Loaded { tables, names, .. }: &Loaded) -> Vec<Unmatched> {
-        let Self { filter, transparent, without_marshallers: _, focus, callers, fold, .. } = self;
+        let Self { filter, transparent, my_code: _, focus, callers, fold, .. } = self;
         let functions = [transparent, focus, callers, fold].into_iter().flatten();
         let is_absent = |pattern: &&Pattern| !names.labels().any(|label| pattern.names(label));
         let filter = filter.iter().flat_map(|filter| filter.unmatched(tables, names));

@@ -13,7 +13,7 @@
 //! New frames have one function each: an inlined function can be folded without the one that contains it.
 
 use super::grouping::{Key, Paths, owner_text};
-use super::marshallers::MARSHALLERS;
+use super::my_code::others;
 use super::{Lens, Pattern};
 use crate::loaded::{Grouping, Loaded};
 use analysis::{Kind, LabelId, Names, Owner, Profile, Site, is_library_frame};
@@ -29,6 +29,8 @@ const FOLDED: &str = "…";
 struct State {
     /// The new stack.
     stack: NodeId,
+    /// The stack of functions that are not the program's own, until one of its own is met.
+    others: NodeId,
     /// Its first node, or the stack without frames if no function is the root.
     head: NodeId,
     /// The function that begins or ends the stack was met, or none is required.
@@ -42,13 +44,17 @@ struct State {
 impl State {
     /// Where the stack of an allocation begins. A stack of nothing but library frames is kept whole.
     fn begins_at(self) -> NodeId {
-        if self.meant == NodeId::ROOT { self.stack } else { self.meant }
+        if self.meant == NodeId::ROOT { self.whole() } else { self.meant }
+    }
+
+    fn whole(self) -> NodeId {
+        if self.stack == NodeId::ROOT { self.others } else { self.stack }
     }
 
     /// The same for any stack: samples keep the exact place.
     fn begins(self, site: &Site) -> NodeId {
         let is_allocation = site.cost.cpu.is_zero();
-        if is_allocation { self.begins_at() } else { self.stack }
+        if is_allocation { self.begins_at() } else { self.whole() }
     }
 }
 
@@ -56,6 +62,8 @@ pub(super) struct Rewrite<'a> {
     lens: &'a Lens,
     /// By label, what the lens does with it.
     transparent: Vec<bool>,
+    /// By place of a function, whether it is none of the program's own, if these are wanted.
+    others: Vec<bool>,
     focus: Vec<bool>,
     callers: Vec<bool>,
     fold: Vec<bool>,
@@ -92,14 +100,11 @@ impl<'a> Rewrite<'a> {
         let matching = |patterns: &[Pattern]| -> Vec<bool> {
             names.labels().map(|label| patterns.iter().any(|pattern| pattern.names(label))).collect()
         };
-        let mut transparent = lens.transparent.clone();
-        if lens.without_marshallers {
-            transparent.extend(MARSHALLERS.iter().map(|name| Pattern::glob(name)));
-        }
-        let (transparent, focus) = (matching(&transparent), matching(&lens.focus));
+        let others = if lens.my_code { others(tables, names) } else { Vec::new() };
+        let (transparent, focus) = (matching(&lens.transparent), matching(&lens.focus));
         let (callers, fold) = (matching(&lens.callers), matching(&lens.fold));
         let groups = Groups::new(lens.group, names, tables);
-        Self { lens, transparent, focus, callers, fold, groups, stacks: Stacks::new() }
+        Self { lens, transparent, others, focus, callers, fold, groups, stacks: Stacks::new() }
     }
 
     /// Replaces the recorded stacks by the new ones, also in other profiles of the same tables.
@@ -127,8 +132,8 @@ impl<'a> Rewrite<'a> {
     /// The state of every recorded stack, in one pass, because callers come before their callees.
     fn states(&mut self, tables: &Tables, names: &Names) -> Vec<State> {
         let found = self.lens.focus.is_empty() && self.lens.callers.is_empty();
-        let root =
-            State { stack: NodeId::ROOT, head: NodeId::ROOT, found, folded: false, meant: NodeId::ROOT };
+        let none = NodeId::ROOT;
+        let root = State { stack: none, others: none, head: none, found, folded: false, meant: none };
         let mut states = vec![root; tables.nodes.len().max(1)];
         for (index, node) in tables.nodes.iter().enumerate().skip(1) {
             let above = if node.parent.index() < index { states[node.parent.index()] } else { root };
@@ -153,6 +158,12 @@ impl<'a> Rewrite<'a> {
     fn function(&mut self, mut state: State, place: u32, frame: FrameId, tables: &Tables) -> State {
         let label = self.groups.labels[place as usize].index();
         if self.transparent[label] {
+            return state;
+        }
+        if self.others.get(place as usize).is_some_and(|is_of_others| *is_of_others) {
+            if state.stack == NodeId::ROOT {
+                state.others = self.push(state.others, place, frame, tables);
+            }
             return state;
         }
         if !self.lens.focus.is_empty() && !state.found {
