@@ -26,9 +26,15 @@ pub(crate) const MODE: u32 = 0o600;
 #[derive(Debug)]
 pub struct AtomicFile {
     file: File,
-    temporary: PathBuf,
+    temporary: Temporary,
     target: PathBuf,
-    committed: bool,
+}
+
+/// A temporary name, removed with this unless the file has another one by then.
+#[derive(Debug)]
+struct Temporary {
+    path: PathBuf,
+    is_given_up: bool,
 }
 
 impl AtomicFile {
@@ -39,19 +45,22 @@ impl AtomicFile {
     pub fn create(target: impl Into<PathBuf>) -> Result<Self, Error> {
         let target = target.into();
         loop {
-            let temporary = temporary_name(&target);
-            match create_new(&temporary) {
-                Ok(file) => return Ok(AtomicFile { file, temporary, target, committed: false }),
+            let path = temporary_name(&target);
+            match create_new(&path) {
+                Ok(file) => {
+                    let temporary = Temporary { path, is_given_up: false };
+                    return Ok(AtomicFile { file, temporary, target });
+                }
                 // Left behind by a killed process that had our pid.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(source) => return Err(Error::io(format!("create {}", temporary.display()))(source)),
+                Err(source) => return Err(Error::io(format!("create {}", path.display()))(source)),
             }
         }
     }
 
     /// The temporary path, for callers that can open files only by name.
     pub fn temporary(&self) -> &Path {
-        &self.temporary
+        &self.temporary.path
     }
 
     /// Moves the file to its target and returns it, still open for writing.
@@ -72,10 +81,9 @@ impl AtomicFile {
     /// # Errors
     /// When it cannot be renamed; the target then stays as it was.
     pub fn place(mut self) -> Result<File, Error> {
-        let file = self.file()?;
-        fs::rename(&self.temporary, &self.target).map_err(self.failed("replace"))?;
-        self.committed = true;
-        Ok(file)
+        fs::rename(&self.temporary.path, &self.target).map_err(self.failed("replace"))?;
+        self.temporary.is_given_up = true;
+        Ok(self.file)
     }
 
     /// As [`AtomicFile::place`], unless there is something already, even a link.
@@ -83,11 +91,10 @@ impl AtomicFile {
     /// # Errors
     /// As [`AtomicFile::place`], and when the name is taken.
     pub fn place_new(mut self) -> Result<File, Error> {
-        let file = self.file()?;
-        match renameat_with(CWD, &self.temporary, CWD, &self.target, RenameFlags::NOREPLACE) {
+        match renameat_with(CWD, &self.temporary.path, CWD, &self.target, RenameFlags::NOREPLACE) {
             Ok(()) => {
-                self.committed = true;
-                Ok(file)
+                self.temporary.is_given_up = true;
+                Ok(self.file)
             }
             // The file system cannot do that. So the name is taken first, and if we are killed in between, an empty file
             // stays.
@@ -131,11 +138,11 @@ impl Write for AtomicFile {
     }
 }
 
-impl Drop for AtomicFile {
+impl Drop for Temporary {
     fn drop(&mut self) {
-        if !self.committed {
+        if !self.is_given_up {
             // Nothing can be done about a temporary file that cannot be removed, and it does no harm.
-            let _left_behind = fs::remove_file(&self.temporary);
+            let _left_behind = fs::remove_file(&self.path);
         }
     }
 }
