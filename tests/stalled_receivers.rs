@@ -15,8 +15,10 @@ const NONBLOCK: i32 = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
 /// Capacity of the pipe in bytes: the beginning of a capture is longer.
 const ROOM: usize = 4096;
 
-/// The number of `write` on the processors where programs are recorded.
+/// The number of `write` on the processor where programs are recorded.
 const WRITE: &str = "1";
+/// The same for `futex`.
+const FUTEX: &str = "202";
 
 /// A receiver that reads nothing until the test tells it to.
 struct Receiver {
@@ -81,8 +83,9 @@ fn scans_that_were_not_written_say_so() {
     wait_until_it_stands_still(&collector);
     let scan = start(&server.world, server.tool("scan", &[]));
     let its_threads = || threads(collector.pid().as_raw_nonzero().get().cast_unsigned());
-    // From then on it is answered, whatever happens.
-    wait_for("the scan to be obeyed", || its_threads().iter().any(|(name, _)| name == "command"));
+    // Once it waits for the writer, it is answered, whatever happens.
+    let waits = ("command".to_owned(), FUTEX.to_owned());
+    wait_for("the scan to be obeyed", || its_threads().contains(&waits));
     drop(receiver);
     let ran = scan.wait();
     assert!(
