@@ -6,11 +6,13 @@
 //!
 //! | file | what it has |
 //! |---|---|
-//! | `python` | CPython 3.8 to 3.14 |
+//! | `language` | what a language's folder does |
+//! | `python` `ruby` | CPython 3.8 to 3.14, Ruby 2.7 to 3.4 |
 //! | `chain` | the frames that were read last, and how to see that they are the same |
 //! | `sites` `joined` | caches: the id of a place in a script, and of a stack with all its frames |
 //! | `merged` | the last stack that was made of both, frame by frame |
 //! | `known_memory` | which pages can be read |
+//! | `thread_key` `name` | what languages share: finding a thread's state by its key, names |
 //!
 //! A frame has a *place*: an address within the native frame that runs it. So the two stacks are merged as with the
 //! program's own stack provider (`thread/provider.rs`), which takes precedence.
@@ -21,19 +23,31 @@ pub(crate) mod chain;
 mod joined;
 mod known_memory;
 #[deny(unsafe_code)]
+mod language;
+#[deny(unsafe_code)]
 pub(crate) mod merged;
+#[deny(unsafe_code)]
+mod name;
+#[deny(unsafe_code)]
 mod python;
 #[deny(unsafe_code)]
+mod ruby;
+#[deny(unsafe_code)]
 mod sites;
+mod thread_key;
 
+use crate::modules::landmarks::{self, Kind};
 use crate::platform::sys;
 use crate::process;
 use chain::{Chain, Change, Placed, Resolve, ScriptFrame, Site, Summary};
+use core::ops::Range;
 use core::sync::atomic::Ordering;
 use joined::Joined;
 use known_memory::KnownMemory;
+use language::{BEGINS, Evaluations, Language, Read};
 use merged::Merged;
-use python::{CodeObject, Python};
+use python::Python;
+use ruby::Ruby;
 use sites::Sites;
 use unwind::SavedWord;
 
@@ -44,28 +58,23 @@ pub(crate) struct Place {
     pub(crate) line: u32,
 }
 
-/// How frames were read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Read {
-    /// All that are not as they were.
-    All,
-    /// There are more, further out.
-    Cut,
-    /// Those that were read are too many, together with those that were there already.
-    TooMany,
-}
-
 /// In place of a stack's paths.
 const NO_STACK: [u64; 2] = [u64::MAX; 2];
 
 /// What one thread knows of the interpreter that it runs.
 struct Thread {
+    reader: Reader,
+    python: Python,
+    ruby: Ruby,
+}
+
+/// What is the same for all languages.
+struct Reader {
     memory: KnownMemory,
     chain: Chain,
     sites: Sites,
     joined: Joined,
     merged: Merged,
-    python: Python,
     /// The last stack: its native path, and the path of both.
     last: [u64; 2],
 }
@@ -100,52 +109,67 @@ impl Interpreters {
         }
         // SAFETY: null, or mapped zeroed, which is a valid value, and used by the owner of the ring alone.
         let thread = unsafe { self.thread.as_mut() }?;
-        thread.chain.forget();
-        thread.sites.forget();
-        thread.joined.forget();
-        thread.merged.forget();
-        thread.python.begin();
-        thread.last = NO_STACK;
+        let Thread { reader, python, ruby } = thread;
+        reader.chain.forget();
+        reader.sites.forget();
+        reader.joined.forget();
+        reader.merged.forget();
+        reader.last = NO_STACK;
+        python.begin();
+        ruby.begin();
         self.is_begun = true;
         Some(())
     }
 
     /// Looks at the frames that this thread runs; `None` when there are none. `id` makes the id of a place in a script,
     /// 0 for one to leave out.
-    // Cost: when they are the same as the last time, what `Chain::begin` and `Python::is_last` cost.
+    // Cost: when they are the same as the last time, what `Chain::begin` and `Language::is_last` cost.
     #[inline(always)]
     pub(crate) fn look(&mut self, id: impl FnMut(Place) -> u32) -> Option<Seen<'_>> {
         let thread = self.thread()?;
-        let Thread { memory, chain, python, .. } = &mut *thread;
-        if !memory.begin() {
-            chain.forget();
-        }
-        let change = chain.begin(python.words());
-        let is_same = match change {
-            Change::None if python.is_last() => true,
-            Change::Frames(innermost) if python.is_last() => {
-                thread.read_from(innermost, id)?;
-                false
-            }
-            Change::None | Change::Frames(_) | Change::Roots => {
-                thread.read(id)?;
-                false
-            }
+        let Thread { reader, python, ruby } = &mut *thread;
+        let is_same = match landmarks::kind()? {
+            Kind::Python => reader.look(python, id)?,
+            Kind::Ruby => reader.look(ruby, id)?,
         };
-        let frames = thread.chain.summary();
+        let frames = thread.reader.chain.summary();
         (frames.hash != 0).then_some(Seen { frames, is_same, thread })
     }
 }
 
-impl Thread {
+impl Reader {
+    /// Looks at the frames that this thread runs; true if they are as they were.
+    #[inline(always)]
+    fn look<L: Language>(&mut self, language: &mut L, id: impl FnMut(Place) -> u32) -> Option<bool> {
+        if !self.memory.begin() {
+            self.chain.forget();
+        }
+        match self.chain.begin(language.words()) {
+            Change::None if language.is_last() => Some(true),
+            Change::Frames(innermost) if language.is_last() => {
+                self.read_from(language, innermost, id)?;
+                Some(false)
+            }
+            Change::None | Change::Frames(_) | Change::Roots => {
+                self.read(language, id)?;
+                Some(false)
+            }
+        }
+    }
+
     /// Reads the frames that are not as they were from this innermost one on, and finds out what they are.
     #[inline(always)]
-    fn read_from(&mut self, innermost: u64, id: impl FnMut(Place) -> u32) -> Option<()> {
-        let read = self.python.read_from(innermost, &mut self.chain, &mut self.memory);
+    fn read_from<L: Language>(
+        &mut self,
+        language: &mut L,
+        innermost: u64,
+        id: impl FnMut(Place) -> u32,
+    ) -> Option<()> {
+        let read = language.read_from(innermost, &mut self.chain, &mut self.memory);
         if read == Some(Read::TooMany) {
-            return self.read(id);
+            return self.read(language, id);
         }
-        match read.and_then(|read| self.end(read, id)) {
+        match read.and_then(|read| self.end(language, read, id)) {
             Some(()) => Some(()),
             None => self.fail(),
         }
@@ -153,28 +177,26 @@ impl Thread {
 
     /// The same for the frames that this thread's state leads to; `None` also if it has no state.
     #[inline(never)]
-    fn read(&mut self, id: impl FnMut(Place) -> u32) -> Option<()> {
-        let state = self.python.state(&mut self.memory)?;
-        let Self { memory, chain, python, .. } = self;
-        let mut read = python.read(state, chain, memory);
+    fn read<L: Language>(&mut self, language: &mut L, id: impl FnMut(Place) -> u32) -> Option<()> {
+        let state = language.state(&mut self.memory)?;
+        let Self { memory, chain, .. } = self;
+        let mut read = language.read(state, chain, memory);
         if read == Some(Read::TooMany) {
             chain.begin_afresh();
-            read = python.read(state, chain, memory);
+            read = language.read(state, chain, memory);
         }
-        match read.and_then(|read| self.end(read, id)) {
+        match read.and_then(|read| self.end(language, read, id)) {
             Some(()) => Some(()),
             None => self.fail(),
         }
     }
 
     #[inline(always)]
-    fn end(&mut self, read: Read, id: impl FnMut(Place) -> u32) -> Option<()> {
+    fn end<L: Language>(&mut self, language: &L, read: Read, id: impl FnMut(Place) -> u32) -> Option<()> {
         // The last stack had other frames.
         self.last = NO_STACK;
-        let Self { memory, chain, sites, python, .. } = self;
-        let words = python.words();
-        let mut code = Code { code: python.code()?, memory, sites, id };
-        chain.end(read != Read::All, words, &mut code)
+        let Self { memory, chain, sites, .. } = self;
+        chain.end(read != Read::All, language.words(), &mut Code { language, memory, sites, id })
     }
 
     /// The frames are not what they should be.
@@ -189,23 +211,25 @@ impl Thread {
 }
 
 /// How to find out what frames are.
-struct Code<'a, I> {
-    code: CodeObject<'a>,
+struct Code<'a, L, I> {
+    language: &'a L,
     memory: &'a mut KnownMemory,
     sites: &'a mut Sites,
     id: I,
 }
 
-impl<I: FnMut(Place) -> u32> Resolve for Code<'_, I> {
+impl<L: Language, I: FnMut(Place) -> u32> Resolve for Code<'_, L, I> {
     #[inline(never)]
     fn identity(&mut self, frame: &ScriptFrame, note: impl FnMut(SavedWord)) -> Option<u64> {
-        self.code.identity(frame, self.memory, note)
+        self.language.identity(frame, self.memory, note)
     }
 
     #[inline(always)]
     fn site(&mut self, frame: &ScriptFrame, identity: u64) -> Option<Site> {
-        let Self { code, memory, sites, id } = self;
-        sites.site(frame, identity, || code.place(frame, memory).map(id))
+        let Self { language, memory, sites, id } = self;
+        let full = language.full_identity(frame, identity, memory);
+        let pc = sites.pc(frame, full, || language.place(frame, memory).map(id))?;
+        Some(Site { identity, pc })
     }
 }
 
@@ -221,19 +245,19 @@ impl Seen<'_> {
     /// The path of a native stack with these frames, if it is known.
     #[inline(always)]
     pub(crate) fn path(&mut self, native: u64) -> Option<u64> {
-        let [last, path] = self.thread.last;
+        let [last, path] = self.thread.reader.last;
         if self.is_same && last == native {
             return Some(path);
         }
-        let path = self.thread.joined.path(native, self.frames)?;
-        self.thread.last = [native, path];
+        let path = self.thread.reader.joined.path(native, self.frames)?;
+        self.thread.reader.last = [native, path];
         Some(path)
     }
 
     /// Keeps the path of a native stack with these frames.
     pub(crate) fn keep(&mut self, native: u64, path: u64) {
-        self.thread.joined.keep(native, self.frames, path);
-        self.thread.last = [native, path];
+        self.thread.reader.joined.keep(native, self.frames, path);
+        self.thread.reader.last = [native, path];
     }
 
     /// There are more frames, further out.
@@ -241,15 +265,29 @@ impl Seen<'_> {
         self.frames.is_cut
     }
 
-    /// The frames, outermost first, and the last stack that was merged with some.
-    pub(crate) fn frames(&mut self) -> (impl Iterator<Item = Placed> + Clone, &mut Merged) {
-        let Thread { chain, merged, .. } = &mut *self.thread;
-        (chain.frames(), merged)
-    }
-
-    /// Where the code of the evaluation is, if each frame has one of its own and there is no other way to know which.
-    pub(crate) fn evaluation(&self) -> Option<core::ops::Range<u64>> {
-        self.thread.python.evaluation()
+    /// The frames, outermost first, where the code of the evaluation is if each frame has one of its own and there is
+    /// no other way to know which, and the last stack that was merged with some.
+    pub(crate) fn frames(&mut self) -> (impl Iterator<Item = Placed>, Option<Range<u64>>, &mut Merged) {
+        let Thread { reader, python, ruby } = &mut *self.thread;
+        let Reader { memory, chain, merged, .. } = reader;
+        let evaluations = match landmarks::kind() {
+            Some(Kind::Ruby) => ruby.evaluations(chain, memory),
+            Some(Kind::Python) | None => python.evaluations(chain, memory),
+        };
+        let (mut beginnings, code) = match evaluations {
+            Evaluations::Places => (None, None),
+            Evaluations::Code(code) => (None, Some(code)),
+            Evaluations::Beginnings(places) => (Some(places.iter().copied()), None),
+        };
+        let mut place = beginnings.as_mut().and_then(Iterator::next).unwrap_or(0);
+        let frames = chain.frames().map(move |frame| {
+            let Some(beginnings) = &mut beginnings else { return frame };
+            if frame.place == BEGINS {
+                place = beginnings.next().unwrap_or(0);
+            }
+            Placed { place, ..frame }
+        });
+        (frames.filter(|frame| frame.pc != 0), code, merged)
     }
 }
 

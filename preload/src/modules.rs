@@ -29,6 +29,8 @@ pub(crate) mod origin;
 pub(crate) mod search;
 #[deny(unsafe_code)]
 mod table;
+#[expect(unsafe_code, reason = "reads words of modules that the loader has filled in")]
+pub(crate) mod tls;
 
 use crate::modules::known_pages::{FOREIGN, OF_MODULES, share_a_page};
 use crate::modules::loader::{LinkMap, Object};

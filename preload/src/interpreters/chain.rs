@@ -21,8 +21,9 @@ use unwind::SavedWord;
 
 /// Most frames that are read; of a longer chain the innermost.
 pub(crate) const MOST_FRAMES: usize = 1024;
-/// Most words of a chain that are not in frames: three for a code object, and two for an evaluation.
-const MOST_WORDS: usize = 5 * MOST_FRAMES;
+/// Most words of a chain that are not in frames: up to six for what a frame executes, and two for the frame or its
+/// evaluation.
+const MOST_WORDS: usize = 8 * MOST_FRAMES;
 /// Most words that lead to the innermost frame.
 const MOST_ROOTS: usize = 6;
 /// Places by which frames are found again.
@@ -89,7 +90,7 @@ struct Link {
 struct Known {
     /// Hash of the ids and places of all frames from the outermost to this one.
     hash: u64,
-    /// An address in the native frame that runs it; 0 if that is unknown.
+    /// An address in the native frame that runs it, or whether an evaluation begins with it; 0 if that is unknown.
     place: u64,
     site: Site,
     /// Where its words end that are not in the frame.
@@ -105,7 +106,7 @@ struct Fresh {
     start: u32,
 }
 
-/// A frame as stacks have it.
+/// A frame as stacks have it; the pc is 0 if it is to be left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Placed {
     pub(crate) pc: u32,
@@ -413,12 +414,10 @@ impl Chain {
         if is_there { Some(self.known.get(index)?.site.identity) } else { None }
     }
 
-    /// Its frames, outermost first.
+    /// Its frames, outermost first, with those to leave out.
     pub(crate) fn frames(&self) -> impl Iterator<Item = Placed> + Clone {
         let known = self.known.iter().take(self.known_count);
-        known
-            .filter(|known| known.site.pc != 0)
-            .map(|Known { site, place, .. }| Placed { pc: site.pc, place: *place })
+        known.map(|Known { site, place, .. }| Placed { pc: site.pc, place: *place })
     }
 }
 

@@ -20,26 +20,23 @@ mod lines;
 #[deny(unsafe_code)]
 mod text;
 
-use crate::interpreters::Read;
+use crate::interpreters::Place;
 use crate::interpreters::chain::{Chain, FrameWords, Pushed, ScriptFrame};
 use crate::interpreters::known_memory::KnownMemory;
+use crate::interpreters::language::{Evaluations, Language, Read};
+use crate::interpreters::thread_key::{ThreadKey, this_thread};
 use crate::modules::landmarks::{self, PYTHON};
 use crate::process;
-pub(crate) use code::CodeObject;
-use core::sync::atomic::{AtomicU32, Ordering};
+use code::CodeObject;
+use core::sync::atomic::Ordering;
 use layout::{Layout, Links};
+use unwind::SavedWord;
 
-/// Keys that are tried: as many as any C library has at least.
-const KEYS: u32 = 128;
-/// After so many stacks without a state, or from the beginning if the key is known, keys are tried …
-const PATIENCE: u32 = 4096;
-/// … at one stack of so many.
-const RARELY: u32 = 64;
 /// Frames with this owner, or one above, are the interpreter's own, on the machine stack.
 const OWNED_BY_STACK: u8 = 3;
 
-/// The key that has the states, plus one; 0 while it is not known. Relaxed: a number, and each value is checked.
-static KEY: AtomicU32 = AtomicU32::new(0);
+/// The key that has the states.
+static KEY: ThreadKey = ThreadKey::unknown();
 
 /// What a thread knows of its interpreter. Zeroed memory is a thread that has not looked.
 pub(crate) struct Python {
@@ -69,11 +66,10 @@ enum Version {
     Known(Layout),
 }
 
-impl Python {
+impl Language for Python {
     /// Another thread, or another recording, begins.
-    pub(crate) fn begin(&mut self) {
-        // SAFETY: returns a number.
-        let id = unsafe { libc::pthread_self() };
+    fn begin(&mut self) {
+        let id = this_thread();
         *self = Self {
             version: Version::Unknown,
             last: 0,
@@ -86,22 +82,9 @@ impl Python {
         };
     }
 
-    /// How to read a frame's code; `None` while that is not known.
-    pub(crate) fn code(&self) -> Option<CodeObject<'_>> {
-        let Version::Known(layout) = &self.version else { return None };
-        Some(CodeObject { layout, kind: address(landmarks::Python::CodeType) })
-    }
-
-    /// Where the code of the evaluation is, if only the order of frames tells which evaluation runs which.
-    pub(crate) fn evaluation(&self) -> Option<core::ops::Range<u64>> {
-        let Version::Known(Layout { links: Links::Objects, .. }) = self.version else { return None };
-        let start = address(landmarks::Python::Evaluation);
-        Some(start..start.wrapping_add(PYTHON.size(landmarks::Python::Evaluation as usize)))
-    }
-
     /// Where frames have their words.
     #[inline(always)]
-    pub(crate) fn words(&self) -> FrameWords {
+    fn words(&self) -> FrameWords {
         match &self.version {
             Version::Known(layout) => layout.frame.words,
             // Nothing was read that could be compared.
@@ -112,19 +95,90 @@ impl Python {
     /// True when this thread's state is the last one, as far as words tell that are not compared with the chain.
     // Cost: two loads and a call of libc, which makes three loads.
     #[inline(always)]
-    pub(crate) fn is_last(&self) -> bool {
-        let value = kept_value();
+    fn is_last(&self) -> bool {
+        let value = KEY.value();
         value != 0 && value == self.value
     }
 
     /// The interpreter's state of this thread; `None` if it runs nothing.
     #[inline(always)]
-    pub(crate) fn state(&mut self, memory: &mut KnownMemory) -> Option<u64> {
-        let value = kept_value();
+    fn state(&mut self, memory: &mut KnownMemory) -> Option<u64> {
+        let value = KEY.value();
         let is_last = value != 0 && value == self.last && !self.has_other_holder(memory);
         let state = if is_last { value } else { self.other_state(value, memory)? };
         self.value = if state == value { value } else { 0 };
         Some(state)
+    }
+
+    /// Reads what leads to a state's frames, and those that are not as they were; `None` if they are not what they
+    /// should be.
+    #[inline(never)]
+    fn read(&mut self, state: u64, chain: &mut Chain, memory: &mut KnownMemory) -> Option<Read> {
+        let Version::Known(layout) = &self.version else { return None };
+        self.last = state;
+        chain.read();
+        let mut walk = Walk { layout, chain, memory };
+        if walk.root(state, layout.thread.id)? != self.id {
+            return None;
+        }
+        if layout.holder != 0 {
+            walk.root(address(landmarks::Python::Runtime), layout.holder)?;
+        }
+        self.evaluation = match layout.links {
+            Links::ObjectsBeside { evaluations, .. } => walk.root(state, evaluations)?,
+            Links::Evaluations { .. } | Links::ThroughEvaluation { .. } => {
+                walk.root(state, layout.thread.frames)?
+            }
+            Links::Objects | Links::Frames => 0,
+        };
+        // Last, so that the innermost frame may be another one when everything before is as it was.
+        let innermost = match layout.links {
+            Links::Evaluations { frame, .. } | Links::ThroughEvaluation { frame } => {
+                walk.root(self.evaluation, frame)?
+            }
+            Links::Objects | Links::ObjectsBeside { .. } | Links::Frames => {
+                walk.root(state, layout.thread.frames)?
+            }
+        };
+        self.read_on(innermost, chain, memory)
+    }
+
+    /// Reads frames that are not as they were from this innermost one on, to which the same leads as before; `None` if
+    /// they are not what they should be.
+    #[inline(always)]
+    fn read_from(&self, innermost: u64, chain: &mut Chain, memory: &mut KnownMemory) -> Option<Read> {
+        chain.read_from(innermost);
+        self.read_on(innermost, chain, memory)
+    }
+
+    fn identity(
+        &self,
+        frame: &ScriptFrame,
+        memory: &mut KnownMemory,
+        note: impl FnMut(SavedWord),
+    ) -> Option<u64> {
+        self.code()?.identity(frame, memory, note)
+    }
+
+    fn place(&self, frame: &ScriptFrame, memory: &mut KnownMemory) -> Option<Place> {
+        self.code()?.place(frame, memory)
+    }
+
+    fn evaluations(&mut self, _chain: &Chain, _memory: &mut KnownMemory) -> Evaluations<'_> {
+        let Version::Known(Layout { links: Links::Objects, .. }) = self.version else {
+            return Evaluations::Places;
+        };
+        let start = address(landmarks::Python::Evaluation);
+        let size = PYTHON.size(landmarks::Python::Evaluation as usize);
+        Evaluations::Code(start..start.wrapping_add(size))
+    }
+}
+
+impl Python {
+    /// How to read a frame's code; `None` while that is not known.
+    fn code(&self) -> Option<CodeObject<'_>> {
+        let Version::Known(layout) = &self.version else { return None };
+        Some(CodeObject { layout, kind: address(landmarks::Python::CodeType) })
     }
 
     /// The same when it is not known to be the last one.
@@ -164,24 +218,15 @@ impl Python {
     /// Finds the key.
     #[cold]
     fn search(&mut self, layout: &Layout, memory: &mut KnownMemory) -> Option<u64> {
-        self.misses = self.misses.saturating_add(1);
-        // Relaxed: see `KEY`. Where there is a key, threads without a value have no state.
-        let patience = if KEY.load(Ordering::Relaxed) == 0 { PATIENCE } else { 0 };
-        if self.misses > patience && !self.misses.is_multiple_of(RARELY) {
-            return None;
-        }
         let code = self.code()?;
-        let found = (0..KEYS).find_map(|key| {
-            let state = value(key);
-            let is_it = state != 0
-                && self.is_mine(state, layout, memory)
+        let mut misses = self.misses;
+        let state = KEY.search(&mut misses, |state| {
+            self.is_mine(state, layout, memory)
                 && first_frame(state, layout, memory)
-                    .is_some_and(|frame| code.identity(&frame, memory, |_| ()).is_some());
-            is_it.then_some((key, state))
+                    .is_some_and(|frame| code.identity(&frame, memory, |_| ()).is_some())
         });
-        let (key, state) = found?;
-        KEY.store(key.wrapping_add(1), Ordering::Relaxed);
-        Some(state)
+        self.misses = misses;
+        state
     }
 
     /// The layout of this interpreter; `None` if it is not known, or there is none.
@@ -202,52 +247,6 @@ impl Python {
                 None
             }
         }
-    }
-
-    /// Reads what leads to a state's frames, and those that are not as they were; `None` if they are not what they
-    /// should be.
-    #[inline(never)]
-    pub(crate) fn read(&mut self, state: u64, chain: &mut Chain, memory: &mut KnownMemory) -> Option<Read> {
-        let Version::Known(layout) = &self.version else { return None };
-        self.last = state;
-        chain.read();
-        let mut walk = Walk { layout, chain, memory };
-        if walk.root(state, layout.thread.id)? != self.id {
-            return None;
-        }
-        if layout.holder != 0 {
-            walk.root(address(landmarks::Python::Runtime), layout.holder)?;
-        }
-        self.evaluation = match layout.links {
-            Links::ObjectsBeside { evaluations, .. } => walk.root(state, evaluations)?,
-            Links::Evaluations { .. } | Links::ThroughEvaluation { .. } => {
-                walk.root(state, layout.thread.frames)?
-            }
-            Links::Objects | Links::Frames => 0,
-        };
-        // Last, so that the innermost frame may be another one when everything before is as it was.
-        let innermost = match layout.links {
-            Links::Evaluations { frame, .. } | Links::ThroughEvaluation { frame } => {
-                walk.root(self.evaluation, frame)?
-            }
-            Links::Objects | Links::ObjectsBeside { .. } | Links::Frames => {
-                walk.root(state, layout.thread.frames)?
-            }
-        };
-        self.read_on(innermost, chain, memory)
-    }
-
-    /// Reads frames that are not as they were from this innermost one on, to which the same leads as before; `None` if
-    /// they are not what they should be.
-    #[inline(always)]
-    pub(crate) fn read_from(
-        &self,
-        innermost: u64,
-        chain: &mut Chain,
-        memory: &mut KnownMemory,
-    ) -> Option<Read> {
-        chain.read_from(innermost);
-        self.read_on(innermost, chain, memory)
     }
 
     #[inline(always)]
@@ -456,19 +455,4 @@ fn holder(layout: &Layout, memory: &mut KnownMemory) -> u64 {
 
 fn address(of: landmarks::Python) -> u64 {
     PYTHON.address(of as usize)
-}
-
-/// The value in this thread of the key that has the states; 0 for none.
-#[inline(always)]
-fn kept_value() -> u64 {
-    // Relaxed: see `KEY`.
-    let key = KEY.load(Ordering::Relaxed);
-    if key == 0 { 0 } else { value(key.wrapping_sub(1)) }
-}
-
-/// The value of a key in this thread; 0 for none.
-#[inline(always)]
-fn value(key: u32) -> u64 {
-    // SAFETY: C libraries have so many keys at least, and return null for those that are not in use.
-    unsafe { libc::pthread_getspecific(key) }.addr() as u64
 }

@@ -1,6 +1,6 @@
 //! A thread's cache of places in scripts: the ids of functions and lines, by code and instruction.
 
-use crate::interpreters::chain::{self, ScriptFrame};
+use crate::interpreters::chain::ScriptFrame;
 use crate::interpreters::mix;
 
 const PLACES: usize = 8192;
@@ -31,12 +31,12 @@ impl Sites {
 
     /// The id of the place that a frame has reached, which `resolve` finds out if need be.
     #[inline(always)]
-    pub(crate) fn site(
+    pub(crate) fn pc(
         &mut self,
         frame: &ScriptFrame,
         identity: u64,
         resolve: impl FnOnce() -> Option<u32>,
-    ) -> Option<chain::Site> {
+    ) -> Option<u32> {
         let ScriptFrame { code, instruction, .. } = *frame;
         let recording = self.recording;
         let place = (mix(code, instruction) >> 32) as usize % PLACES;
@@ -48,6 +48,6 @@ impl Sites {
         if !is_known {
             *site = Site { code, instruction, identity, pc: resolve()?, recording };
         }
-        Some(chain::Site { identity, pc: site.pc })
+        Some(site.pc)
     }
 }

@@ -25,6 +25,12 @@ pub(crate) struct Symbol {
 }
 
 impl Symbol {
+    /// Whether it is a variable of which each thread has its own: its value is an offset in the module's block.
+    pub(crate) fn is_thread_local(&self) -> bool {
+        const STT_TLS: u8 = 6;
+        self.kind & 15 == STT_TLS && self.section != 0
+    }
+
     /// Whether it is a function that the module defines, other than an indirect function (`STT_GNU_IFUNC`).
     pub(crate) fn is_function(&self) -> bool {
         const STT_FUNC: u8 = 2;

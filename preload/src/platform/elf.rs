@@ -16,6 +16,8 @@ mod machine {
     pub(crate) const R_ABSOLUTE: u32 = 1;
     pub(crate) const R_GLOB_DAT: u32 = 6;
     pub(crate) const R_JUMP_SLOT: u32 = 7;
+    pub(crate) const R_TLS_MODULE: u32 = 16;
+    pub(crate) const R_TLS_OFFSET: u32 = 18;
 }
 
 #[cfg(target_arch = "aarch64")]
@@ -24,6 +26,8 @@ mod machine {
     pub(crate) const R_ABSOLUTE: u32 = 257;
     pub(crate) const R_GLOB_DAT: u32 = 1025;
     pub(crate) const R_JUMP_SLOT: u32 = 1026;
+    pub(crate) const R_TLS_MODULE: u32 = 1028;
+    pub(crate) const R_TLS_OFFSET: u32 = 1030;
 }
 
 pub(crate) use machine::*;

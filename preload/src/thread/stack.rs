@@ -428,8 +428,7 @@ fn join(
     let (end, natives) = memos.frames(caller.registers, accessors);
     let paths = &mut accessors.labels;
     let end = if seen.is_cut() && end == End::Root { End::Truncated } else { end };
-    let evaluation = seen.evaluation();
-    let (scripts, merged) = seen.frames();
+    let (scripts, evaluation, merged) = seen.frames();
     let mut scripts = scripts.peekable();
     let mut merging = merged.begin(paths.empty(end)?);
     for native in natives {

@@ -2,30 +2,8 @@
 
 use super::layout::Text;
 use crate::interpreters::known_memory::KnownMemory;
+use crate::interpreters::name::Name;
 use shared_ring::record::name::MAX_NAME;
-
-/// A string, or the beginning of a long one.
-pub(crate) struct Utf8 {
-    bytes: [u8; MAX_NAME],
-    length: usize,
-}
-
-impl Utf8 {
-    /// The bytes.
-    pub(crate) fn as_slice(&self) -> &[u8] {
-        self.bytes.get(..self.length).unwrap_or(&[])
-    }
-
-    /// Appends a character; false if there is no room.
-    fn push(&mut self, character: char) -> bool {
-        let Some(room) = self.bytes.get_mut(self.length..).filter(|room| room.len() >= character.len_utf8())
-        else {
-            return false;
-        };
-        self.length = self.length.wrapping_add(character.encode_utf8(room).len());
-        true
-    }
-}
 
 /// Where the characters of a string are.
 #[derive(Clone, Copy, Debug)]
@@ -53,9 +31,9 @@ impl Characters {
 }
 
 /// The string at an address.
-pub(crate) fn text(address: u64, layout: &Text, memory: &mut KnownMemory) -> Option<Utf8> {
+pub(crate) fn text(address: u64, layout: &Text, memory: &mut KnownMemory) -> Option<Name> {
     let Characters { start, count, width } = Characters::of(address, layout, memory)?;
-    let mut text = Utf8 { bytes: [0; MAX_NAME], length: 0 };
+    let mut text = Name::new();
     for index in 0..count {
         let at = start.wrapping_add(index.wrapping_mul(width));
         let word = memory.word(at & !7)? >> (8 * (at % 8));
