@@ -7,7 +7,8 @@ use capture::{Frame, FrameId, Module, SourceFrame, Tables};
 /// What runs scripts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Language {
-    Python,
+    /// Any whose frames are read from the interpreter's memory: Python, Ruby.
+    Interpreted,
     JavaScript,
     Java,
 }
@@ -21,7 +22,7 @@ impl Language {
         let file = name.file.map(|file| tables.string(file));
         match file {
             // Its file stands in for a module.
-            Some(file) if file == module.path => Some(Language::Python),
+            Some(file) if file == module.path => Some(Language::Interpreted),
             _ if is_made_at_run_time(module) => Language::of_compiled(tables, name, file),
             _ => None,
         }
@@ -30,7 +31,7 @@ impl Language {
     /// That of a function which a compiler reported. What Java reports has no file, and a class.
     fn of_compiled(tables: &Tables, name: &SourceFrame, file: Option<&str>) -> Option<Language> {
         match file {
-            Some(file) if file.ends_with(".py") => Some(Language::Python),
+            Some(file) if file.ends_with(".py") => Some(Language::Interpreted),
             Some(_) => Some(Language::JavaScript),
             None => {
                 let name = tables.string(name.function?);
@@ -46,7 +47,7 @@ impl Language {
             "node" | "nodejs" => Some(Language::JavaScript),
             "libjvm.so" => Some(Language::Java),
             file if file.starts_with("libnode.so") => Some(Language::JavaScript),
-            file => is_python(file).then_some(Language::Python),
+            file => is_interpreter(file).then_some(Language::Interpreted),
         }
     }
 }
@@ -88,12 +89,14 @@ fn is_made_at_run_time(module: &Module) -> bool {
     module.path.starts_with("[anonymous ")
 }
 
-/// True for the names of Python's executable and its library, with any version: `python3.11`, `libpython3.12.so.1.0`.
-fn is_python(file: &str) -> bool {
+/// True for the names of the executable of an interpreter and its library, with any version: `python3.11`,
+/// `libpython3.12.so.1.0`, `libruby-3.1.so.3.1.2`.
+fn is_interpreter(file: &str) -> bool {
     let name = file.strip_prefix("lib").unwrap_or(file);
-    let version = name.strip_prefix("python").map(|rest| rest.split(".so").next().unwrap_or(rest));
-    version.is_some_and(|version| {
-        let digits = version.trim_end_matches(['d', 'm', 't', 'u']);
+    let version = ["python", "ruby"].into_iter().find_map(|language| name.strip_prefix(language));
+    version.is_some_and(|rest| {
+        let version = rest.split(".so").next().unwrap_or(rest);
+        let digits = version.trim_start_matches('-').trim_end_matches(['d', 'm', 't', 'u']);
         digits.bytes().all(|letter| letter.is_ascii_digit() || letter == b'.')
     })
 }
@@ -103,9 +106,9 @@ mod tests {
     use super::*;
     use capture::{Module, ModuleId, SourceFrame, StringId, Symbolized};
 
-    /// Check which files are Python.
+    /// Check which files are interpreters.
     #[test]
-    fn python_is_known_by_its_file() {
+    fn interpreters_are_known_by_their_files() {
         for file in [
             "python",
             "python3",
@@ -114,13 +117,23 @@ mod tests {
             "python3.8d",
             "libpython3.12.so.1.0",
             "libpython3.so",
+            "ruby",
+            "ruby3.1",
+            "libruby-3.1.so.3.1.2",
+            "libruby.so.3.3",
         ] {
-            assert!(is_python(file), "{file}");
+            assert!(is_interpreter(file), "{file}");
         }
-        for file in
-            ["python3-config", "pythonize", "ipython3", "_json.cpython-311-x86_64-linux-gnu.so", "libc.so.6"]
-        {
-            assert!(!is_python(file), "{file}");
+        for file in [
+            "python3-config",
+            "pythonize",
+            "ipython3",
+            "_json.cpython-311-x86_64-linux-gnu.so",
+            "rubygems",
+            "jruby",
+            "libc.so.6",
+        ] {
+            assert!(!is_interpreter(file), "{file}");
         }
     }
 

@@ -2,7 +2,7 @@
 
 mod wrappers;
 
-use crate::names::short_name::{is_qualified_in_python, short_name};
+use crate::names::short_name::{is_of_script, short_name};
 use symbols::is_rust;
 use wrappers::WRAPPERS;
 
@@ -22,7 +22,7 @@ const SOURCES: &[&str] = &["/library/alloc/src/", "/library/core/src/"];
 /// not in a library, if there is one. The linkage name tells whether a function is Rust; where it is unknown, as for inlined
 /// functions, the name decides.
 pub fn is_library_function(name: &str, linkage: Option<&str>) -> bool {
-    if is_qualified_in_python(name) {
+    if is_of_script(name) {
         return false;
     }
     let bare = short_name(name);

@@ -5,17 +5,16 @@
 //! | C++ | namespaces, classes, operators, `{lambda#1}` | return type, template arguments, parameters, `const` |
 //! | Rust | paths, `{closure#0}`, `<T as Trait>::method` | all generic arguments; the brackets of `<T>::method` |
 //! | D | modules, types, functions within functions | template arguments, parameters, `const` |
-//! | any other, as Python's `<module>` and `f.<locals>.<lambda>` | everything | |
+//! | any other, as Python's `<module>` and `f.<locals>.<lambda>`, Ruby's `block in Row#fill` | everything | |
 
 mod brackets;
 mod cpp;
 mod dlang;
 mod python;
+mod ruby;
 mod rust;
 
 use std::borrow::Cow;
-
-pub(crate) use python::is_qualified as is_qualified_in_python;
 
 /// A function's name without what does not fit a column: parameters, return type and generic arguments. Never empty
 /// unless the name is, and never longer than it.
@@ -28,7 +27,7 @@ pub(crate) use python::is_qualified as is_qualified_in_python;
 /// assert_eq!(short_name("<alloc::vec::Vec<u8>>::with_capacity"), "alloc::vec::Vec::with_capacity");
 /// ```
 pub fn short_name(name: &str) -> Cow<'_, str> {
-    if !name.contains(['<', '(', '[', ' ']) || is_operator_of_ocaml(name) || is_qualified_in_python(name) {
+    if !name.contains(['<', '(', '[', ' ']) || is_operator_of_ocaml(name) || is_of_script(name) {
         return Cow::Borrowed(name);
     }
     if let Some(initializer) = initializer_of_java(name) {
@@ -56,6 +55,11 @@ fn initializer_of_java(name: &str) -> Option<&str> {
         .find_map(|name_of_it| Some(name.find(name_of_it)? + name_of_it.len()))?;
     let name = &name[..end];
     Some(name.rsplit_once(' ').map_or(name, |(_, name)| name))
+}
+
+/// True for a name as Python or Ruby writes it, which has no types in its brackets.
+pub(crate) fn is_of_script(name: &str) -> bool {
+    python::is_qualified(name) || ruby::is_label(name)
 }
 
 /// True if the brackets are an OCaml operator: it follows the dot of its module, as in `Lwt.<&>_7`, which occurs in

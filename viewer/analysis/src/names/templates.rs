@@ -1,12 +1,12 @@
 //! Names without their template arguments.
 
-use crate::names::short_name::is_qualified_in_python;
+use crate::names::short_name::is_of_script;
 use std::borrow::Cow;
 
 /// Without everything in angle brackets. Operators and arrows keep theirs; if brackets do not match, nothing is
 /// removed.
 pub(crate) fn without_templates(name: &str) -> Cow<'_, str> {
-    if !name.contains('<') || is_qualified_in_python(name) {
+    if !name.contains('<') || is_of_script(name) {
         return Cow::Borrowed(name);
     }
     let mut plain = String::with_capacity(name.len());
