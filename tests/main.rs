@@ -54,6 +54,7 @@ mod wake_ups;
 mod interpreter_stacks;
 mod program_api;
 mod python;
+mod ruby;
 
 mod footprint;
 mod generated_code;
