@@ -85,8 +85,8 @@ impl Totals {
         }
         if counters.unknown_interpreters > 0 {
             remarks.push(format!(
-                "Processes with an interpreter whose frames cannot be read: {}. Their stacks have native frames only: of \
-                 CPython, versions 3.8 to 3.14 are known.",
+                "Processes with an interpreter whose frames cannot be read: {}. Their stacks have native frames only: \
+                 known are CPython 3.8 to 3.14, and Ruby 2.7 to 3.4.",
                 counters.unknown_interpreters
             ));
         }
