@@ -21,6 +21,7 @@ pub(crate) const NOT_ENDED: &str = "not ended";
 pub(crate) const NO_SOURCE: &str = "no source line known here";
 pub(crate) const NO_MARK: &str = "no marks";
 pub(crate) const NOTHING_DURING: &str = "these marks are moments without a duration";
+pub(crate) const MY_CODE: &str = "own code";
 pub(crate) const NOT_GROUPED: &str = "not grouped";
 pub(crate) const NO_FLAME_GRAPH: &str = "no flame graph on this page: use a name in .md or .txt";
 pub(crate) const TOO_LONG_TO_COPY: &str = "too long for the terminal's clipboard";

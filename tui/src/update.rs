@@ -147,6 +147,7 @@ fn execute(model: &mut Model, command: Command) -> Option<Effect> {
         Command::Filter => typed::ask_filter(model),
         Command::Focus => choose::focus(model),
         Command::Transparent => choose::transparent(model),
+        Command::MyCode => choose::my_code(model),
         Command::Group => choose::group(model),
         Command::Clear => choose::clear(model),
         Command::Range => choose::range(model),

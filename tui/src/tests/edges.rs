@@ -168,3 +168,20 @@ fn rules_leave_blocks_out() {
     assert_eq!(crate::catalogue::left_out_by_rules("1.00 KiB", 1), "1.00 KiB in 1 block suppressed");
     assert_eq!(crate::catalogue::left_out_by_rules("1.00 KiB", 1200), "1.00 KiB in 1,200 blocks suppressed");
 }
+
+/// Check that what is not the program's own is left out and comes back, and that the header says so.
+#[test]
+fn own_code_is_shown_alone() {
+    let mut made = Made::new();
+    let (process, thread) = made.process("app");
+    let stack = made.stack("main > tokio::runtime::block_on > serve > std::vec::push");
+    made.alloc(thread, 0x1000, 400, stack);
+    made.end(process, thread, Ended::Exited(0));
+    let mut user = User::new(&made, 100, 30);
+    let screen = user.press("3o").screen();
+    assert!(screen.contains("tokio::runtime") && !screen.contains("own code"), "{screen}");
+    let screen = user.press("O").screen();
+    assert!(!screen.contains("tokio::runtime") && screen.contains("serve"), "{screen}");
+    assert!(screen.contains("own code"), "{screen}");
+    assert!(user.press("O").screen().contains("tokio::runtime"));
+}

@@ -62,6 +62,11 @@ pub(super) fn transparent(model: &mut Model) {
     }
 }
 
+/// Leaves out what is not the program's own, or shows it again.
+pub(super) fn my_code(model: &mut Model) {
+    change(model, |lens| lens.my_code = !lens.my_code);
+}
+
 /// Groups functions by the next kind.
 pub(super) fn group(model: &mut Model) {
     let all = Grouping::ALL;

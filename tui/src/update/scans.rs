@@ -20,6 +20,7 @@ pub(super) fn refuses(model: &mut Model, command: Command) -> bool {
                 | Command::Filter
                 | Command::Focus
                 | Command::Transparent
+                | Command::MyCode
                 | Command::Group
                 | Command::Range
         );

@@ -50,6 +50,9 @@ impl Question {
         if !lens.transparent.is_empty() {
             words.push(catalogue::taken_out(lens.transparent.len()));
         }
+        if lens.my_code {
+            words.push(catalogue::MY_CODE.to_owned());
+        }
         if let Some(group) = lens.group {
             words.push(format!("by {}", group.name()));
         }
