@@ -104,10 +104,10 @@ fn views_of_blocks_say_what_to_record() {
         assert_eq!(ran.code, 0, "{arguments:?}: {}", ran.stderr);
     }
     for arguments in [
-        &["lifetimes"][..],
-        &["sizes"],
-        &["threads"],
-        &["temporary"],
+        &["blocks", "--by", "lifetime"][..],
+        &["blocks", "--by", "size"],
+        &["blocks", "--by", "thread"],
+        &["blocks", "--by", "temporary"],
         &["history", "0x1000"],
         &["dump"],
         &["dump", "--json"],

@@ -83,7 +83,7 @@ fn a_stack_retains_what_its_blocks_hold_together() {
 fn slack_is_what_the_program_can_use() {
     let (ran, capture) = record(c("tells_its_slack").flags(["-O1", "-fno-builtin"]).build()).run();
     let said: i64 = ran.stderr.trim().parse().expect("a number");
-    let sizes = capture.json(&["sizes"]);
+    let sizes = capture.json(&["blocks", "--by", "size"]);
     let rows = sizes["classes"].as_array().expect("classes").iter();
     // What libc allocates to print is not the program's.
     let others: i64 = capture.events().iter().skip(3000).filter(|event| event.kind == "alloc").count() as i64;

@@ -41,7 +41,7 @@ fn frees_of_children_and_of_samples_have_stacks() {
 #[test]
 fn blocks_that_pass_between_threads_are_told_by_both_stacks() {
     let (_, capture) = record(c("passes_blocks").build()).options(["--free-stacks"]).with_names().succeed();
-    let threads = capture.json(&["threads"]);
+    let threads = capture.json(&["blocks", "--by", "thread"]);
     let rows = threads["crossing"].as_array().unwrap();
     let rows: Vec<_> = rows.iter().filter(|row| row["allocated_by"][0]["function"] == "make").collect();
     let told: Vec<_> = rows

@@ -20,7 +20,7 @@ fn row<'a>(rows: &'a Value, field: &str, function: &str) -> &'a Value {
 fn views_show_what_a_program_did() {
     let (_, capture) = record(c("keeps_some").build()).with_names().succeed();
     let totals = capture.info()["totals"].clone();
-    let temporary = capture.json(&["temporary"]);
+    let temporary = capture.json(&["blocks", "--by", "temporary"]);
     assert_eq!(row(&temporary["rows"], "stack", "temporary")["immediate"]["blocks"], 20);
     let sum: u64 = temporary["rows"]
         .as_array()
@@ -30,14 +30,14 @@ fn views_show_what_a_program_did() {
         .sum();
     assert_eq!(Value::from(sum), totals["temporary"]);
 
-    let sizes = capture.json(&["sizes", "--filter", "leaky"]);
+    let sizes = capture.json(&["blocks", "--by", "size", "--filter", "leaky"]);
     let classes = sizes["classes"].as_array().unwrap();
     assert_eq!(
         (classes.len(), &classes[0]["blocks"], &classes[0]["bytes"]),
         (1, &Value::from(3), &Value::from(300))
     );
 
-    let lifetimes = capture.json(&["lifetimes"]);
+    let lifetimes = capture.json(&["blocks", "--by", "lifetime"]);
     let leaky = row(&lifetimes["rows"], "stack", "leaky");
     assert_eq!(
         (&leaky["lifetimes"][0]["ended"], &leaky["lifetimes"][0]["blocks"]),
@@ -72,9 +72,11 @@ fn views_show_what_a_program_did() {
     let turns: Vec<&str> =
         history["turns"].as_array().unwrap().iter().filter_map(|turn| turn["turn"].as_str()).collect();
     assert_eq!(turns, ["allocated", "freed"]);
-    for command in ["temporary", "threads", "sizes", "lifetimes", "reallocs", "pages", "lines"] {
-        let ran = capture.show(&[command]);
-        assert!(ran.code == 0 && ran.text().lines().count() > 2, "{command}: {}{}", ran.text(), ran.stderr);
+    let by = |word| ["blocks", "--by", word];
+    let blocks = ["temporary", "thread", "size", "lifetime", "realloc", "module"].map(by);
+    for command in blocks.iter().map(|words| &words[..]).chain([&["pages"][..], &["lines"]]) {
+        let ran = capture.show(command);
+        assert!(ran.code == 0 && ran.text().lines().count() > 2, "{command:?}: {}{}", ran.text(), ran.stderr);
     }
 }
 
@@ -131,7 +133,7 @@ fn freed_pages_are_what_trimming_gives_back() {
 #[test]
 fn blocks_that_pass_between_threads_are_seen() {
     let (_, capture) = record(c("passes_blocks").build()).with_names().succeed();
-    let threads = capture.json(&["threads"]);
+    let threads = capture.json(&["blocks", "--by", "thread"]);
     let crossing = row(&threads["crossing"], "allocated_by", "make");
     assert_eq!(
         (&crossing["blocks"], &crossing["bytes"]),
@@ -145,11 +147,11 @@ fn blocks_that_pass_between_threads_are_seen() {
 #[test]
 fn growing_step_by_step_is_seen() {
     let (_, capture) = record(c("grows_a_block").build()).with_names().succeed();
-    let reallocs = capture.json(&["reallocs"]);
+    let reallocs = capture.json(&["blocks", "--by", "realloc"]);
     let grow = row(&reallocs["rows"], "stack", "grow");
     let number = |field: &str| grow[field].as_u64().unwrap();
     assert_eq!((number("chains"), number("resizes"), number("longest")), (1, 32, 32), "{grow:#}");
     assert_eq!((number("first_bytes"), number("last_bytes"), number("doublings")), (1000, 33_000, 6));
-    let text = capture.show(&["reallocs"]);
+    let text = capture.show(&["blocks", "--by", "realloc"]);
     assert!(text.text().contains("or double: 6 resizes instead of 32"), "{}", text.text());
 }

@@ -102,11 +102,11 @@ fn function_of(capture: &Capture, functions: &serde_json::Value) -> serde_json::
     let mut names = rows.filter(|row| row["kind"] == "function").filter_map(|row| row["name"].as_str());
     let Some(name) = names.find(is_plain) else { return serde_json::Value::Null };
     let of = |command: &str| {
-        let ran = capture.show(&[command, "--json", "--filter", name]);
+        let ran = capture.show(&["blocks", "--by", command, "--json", "--filter", name]);
         assert_eq!(ran.code, 0, "{}", ran.stderr);
         serde_json::from_str::<serde_json::Value>(ran.text()).expect("it is JSON")
     };
-    json!({ "name": name, "sizes": of("sizes")["classes"], "lifetimes": of("lifetimes")["map"] })
+    json!({ "name": name, "sizes": of("size")["classes"], "lifetimes": of("lifetime")["map"] })
 }
 
 /// Check that the modules work without a page: numbers, trees, layouts, addresses.

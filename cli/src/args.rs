@@ -3,10 +3,10 @@
 #[cfg(feature = "sql")]
 use crate::commands::query;
 use crate::commands::{
-    attach, check, completions, daemon, detach, diff, doctor, dump, export, failed, frees, header, history,
-    html, import, info, install_agent, invalid_frees, leaks, lines, man_pages, mark, open, pages,
-    preload_path, ps, push, record, report, resident, retained, run, scan, serve, snapshot, temporary,
-    timeline, top, view, views,
+    attach, blocks, check, completions, daemon, detach, diff, doctor, dump, export, failed, frees, header,
+    history, html, import, info, install_agent, invalid_frees, leaks, lines, man_pages, mark, open, pages,
+    preload_path, ps, push, record, report, resident, retained, run, scan, serve, snapshot, timeline, top,
+    view,
 };
 use crate::exit::{Failure, Outcome};
 use crate::help::{self, EXAMPLES};
@@ -42,7 +42,7 @@ pub(crate) enum Command {
     Timeline(timeline::Arguments),
     Html(html::Arguments),
     Serve(serve::Arguments),
-    Temporary(temporary::Arguments),
+    Blocks(blocks::Arguments),
     Frees(frees::Arguments),
     Retained(retained::Arguments),
     Pages(pages::Arguments),
@@ -66,8 +66,6 @@ pub(crate) enum Command {
     UninstallAgent(install_agent::Uninstall),
     Completions(completions::Arguments),
     ManPages(man_pages::Arguments),
-    #[command(flatten)]
-    Views(views::Arguments),
     /// A file without a command: a capture is shown, a program recorded.
     #[command(external_subcommand)]
     Open(Vec<OsString>),
@@ -127,7 +125,7 @@ pub(crate) fn execute(command: Command) -> Outcome {
         Command::Timeline(arguments) => apart(timeline::execute, &arguments),
         Command::Html(arguments) => apart(html::execute, &arguments),
         Command::Serve(arguments) => apart(serve::execute, &arguments),
-        Command::Temporary(arguments) => apart(temporary::execute, &arguments),
+        Command::Blocks(arguments) => apart(blocks::execute, &arguments),
         Command::Frees(arguments) => apart(frees::execute, &arguments),
         Command::Retained(arguments) => apart(retained::execute, &arguments),
         Command::Pages(arguments) => apart(pages::execute, &arguments),
@@ -149,7 +147,6 @@ pub(crate) fn execute(command: Command) -> Outcome {
         Command::PreloadPath(arguments) => apart(preload_path::execute, &arguments),
         Command::InstallAgent(arguments) => apart(install_agent::install, &arguments),
         Command::UninstallAgent(arguments) => apart(install_agent::uninstall, &arguments),
-        Command::Views(arguments) => apart(views::execute, &arguments),
         Command::ManPages(arguments) => man_pages::execute(&arguments, definition()),
         Command::Completions(arguments) => completions::execute(&arguments, definition()),
         // The only remaining error is extra words after a capture.

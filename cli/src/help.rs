@@ -14,12 +14,8 @@ pub(crate) const GROUPS: &[(&str, &[&str])] = &[
     (
         "Look closer",
         &[
-            "temporary",
-            "threads",
+            "blocks",
             "frees",
-            "sizes",
-            "lifetimes",
-            "reallocs",
             "lines",
             "history",
             "retained",

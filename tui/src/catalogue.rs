@@ -26,10 +26,6 @@ pub(crate) const NOT_GROUPED: &str = "not grouped";
 pub(crate) const NO_FLAME_GRAPH: &str = "no flame graph on this page: use a name in .md or .txt";
 pub(crate) const TOO_LONG_TO_COPY: &str = "too long for the terminal's clipboard";
 
-/// What commands say of rows beyond their limits, and what is said here instead.
-pub(crate) const NOT_SHOWN_BY_COMMAND: &str = " not shown (--limit)";
-pub(crate) const NOT_SHOWN: &str = " not shown";
-
 pub(crate) const STILL_ALLOCATED: &str = "still allocated at the end";
 pub(crate) const FREED_AT_ONCE: &str = "freed by the thread that allocated it, before its next allocation";
 pub(crate) const NO_STACKS_OF_FREES: &str = "This recording has no stacks of frees: record them with run --free-stacks. Page 0 shows which threads free blocks \
@@ -50,13 +46,8 @@ pub(crate) const SORTED_AS_THEY_ARE: &str = "only the tree can be sorted: this l
 pub(crate) const NOT_SORTED: &str = "only functions and trees can be sorted";
 pub(crate) const ALL_REACHABLE: &str = "All blocks are reachable.";
 pub(crate) const REACHABLE: &str = "[Reachable]";
-pub(crate) const SEVERAL: &str =
-    "No single root keeps these, several do together. What each of them leads to, counted for each:";
-pub(crate) const IN_ALL: &str = "total";
-pub(crate) const REFERS_TO: &str = "refers to";
 pub(crate) const WHICH_CLASSES: &str =
     "blocks that begin with a C++ object with virtual functions: other classes are not known";
-pub(crate) const STOOD_STILL: &str = "stopped for";
 pub(crate) const TOO_DEEP: &str = "deeper in the tree than shown";
 pub(crate) const HOW_TO_SEE_DEEPER: &str =
     "Rows deeper than 500 are in the other lists: Tab shows stacks, each with what keeps it.";
@@ -181,19 +172,9 @@ pub(crate) fn own_and_retained(own: &str, retained: &str) -> String {
     format!("own {own}, retained {retained}")
 }
 
-/// A stack's unreachable blocks.
-pub(crate) fn own_and_in_all(own: &str, all: &str) -> String {
-    format!("own {own}, total {all}")
-}
-
 /// What a root keeps alive.
 pub(crate) fn kept_by_root(retained: &str) -> String {
     format!("{retained} retained by it alone; the list of roots shows what it refers to")
-}
-
-/// What a root refers to, and what it retains.
-pub(crate) fn refers_and_retains(direct: &str, retained: &str) -> String {
-    format!("refers to {direct}, {retained} retained by it alone")
 }
 
 /// Source that cannot be shown.

@@ -59,7 +59,7 @@ fn page(buffer: &mut Buffer, body: Rect, model: &Model, theme: &Theme) {
     let total = model.total();
     let is_about_stacks = matches!(model.page, Page::Functions | Page::Tree | Page::Flame);
     if is_about_stacks && total.is_zero() {
-        let of = report::text::subject(&view.loaded);
+        let of = report::views::subject(&view.loaded);
         let text = catalogue::nothing_to_show(of, view.question.metric.what());
         put(buffer, body, 0, &text, theme.detail());
         return;

@@ -532,7 +532,7 @@ fn contradictions_break_no_rule() {
     }
     let loaded = made.loaded("app.memprof");
     let mut leaks = Vec::new();
-    text::leaks(&mut leaks, &loaded, 10, &Style::default()).unwrap();
+    crate::shown::leaks(&mut leaks, &loaded, 10, &Style::default()).unwrap();
     assert!(String::from_utf8(leaks).unwrap().contains("cannot be told which blocks are leaked"));
 }
 

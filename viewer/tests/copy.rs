@@ -18,7 +18,7 @@ fn copied(made: &Made, redaction: Option<Redaction>) -> Vec<u8> {
 fn shown(file: &Path) -> String {
     let loaded = engine::open(file, Naming::Stored).unwrap();
     let (mut out, style) = (Vec::new(), Style::default());
-    report::text::info(&mut out, &loaded, None, &style).unwrap();
+    crate::shown::info(&mut out, &loaded, None, &style).unwrap();
     report::json::report(&mut out, &loaded, &Default::default()).unwrap();
     report::dump_json(file, Naming::Stored, &mut out, Default::default()).unwrap();
     String::from_utf8(out).unwrap()

@@ -2,7 +2,7 @@
 
 use crate::support::Made;
 use analysis::{Amount, EarlyEnd, Metric, early_ends};
-use report::text::{self, Style};
+use report::text::Style;
 
 const MARKER: &str = "[incomplete: no unwind information]";
 
@@ -49,7 +49,7 @@ fn summaries_say_that_info_says_why() {
         let stack = made.stack(&stack);
         made.alloc(thread, 0x1000, 10, stack);
         let mut out = Vec::new();
-        text::summary(&mut out, &made.loaded("app.memprof"), "memprof", &Style::default()).unwrap();
+        crate::shown::summary(&mut out, &made.loaded("app.memprof"), "memprof", &Style::default()).unwrap();
         let text = String::from_utf8(out).unwrap();
         let line = text.lines().find(|line| line.starts_with("stacks")).unwrap();
         assert_eq!(line.ends_with("1 incomplete; info says why"), is_told, "{line}");
@@ -66,7 +66,7 @@ fn advice_fits_the_code() {
         let stack = made.node(marker, frame);
         made.alloc(thread, 0x1000, 10, stack);
         let mut out = Vec::new();
-        text::info(&mut out, &made.loaded("app.memprof"), None, &Style::default()).unwrap();
+        crate::shown::info(&mut out, &made.loaded("app.memprof"), None, &Style::default()).unwrap();
         let text = String::from_utf8(out).unwrap();
         let advised =
             ["-fasynchronous-unwind-tables", "-XX:+PreserveFramePointer"].map(|advice| text.contains(advice));

@@ -78,12 +78,12 @@ posix_memalign of 100 B failed after 2.00 ms in app (1000), thread 5000: invalid
 #[test]
 fn summaries_lead_to_them() {
     let loaded = wanting().loaded("app.memprof");
-    let summary = written(|out| text::summary(out, &loaded, "memprof", &Style::default()));
+    let summary = written(|out| crate::shown::summary(out, &loaded, "memprof", &Style::default()));
     let line = "\nfailed        3 allocations, the largest of 1.00 TiB; 1 call with an invalid alignment\n";
     assert!(summary.contains(line), "{summary}");
     assert!(summary.contains("\n  memprof failed app.memprof "), "{summary}");
     assert!(summary.contains("\nallocations   2, 4.00 KiB\n"), "{summary}");
-    let info = written(|out| text::info(out, &loaded, None, &Style::default()));
+    let info = written(|out| crate::shown::info(out, &loaded, None, &Style::default()));
     assert!(info.contains("\n  failed allocations          4 (see: failed)\n"), "{info}");
     assert!(info.contains("\nFailed allocations\n"), "{info}");
     let row = info.lines().find(|line| line.contains("calloc")).unwrap_or_default();
@@ -93,9 +93,9 @@ fn summaries_lead_to_them() {
     none.process("app");
     let loaded = none.loaded("old.memprof");
     assert!(text_of(&loaded, 10).contains("the capture does not record them"), "{}", text_of(&loaded, 10));
-    let info = written(|out| text::info(out, &loaded, None, &Style::default()));
+    let info = written(|out| crate::shown::info(out, &loaded, None, &Style::default()));
     assert!(info.contains("\n  failed allocations          not recorded\n"), "{info}");
-    let summary = written(|out| text::summary(out, &loaded, "memprof", &Style::default()));
+    let summary = written(|out| crate::shown::summary(out, &loaded, "memprof", &Style::default()));
     assert!(!summary.contains("failed"), "{summary}");
 }
 
@@ -149,7 +149,7 @@ fn products_that_overflow_are_shown_as_products() {
     let one = shown(&[Some((1 << 40, 3 << 40))]);
     let text = text_of(&one, 10);
     assert!(text.contains("calloc of 1,099,511,627,776 × 3,298,534,883,328 B failed after"), "{text}");
-    let summary = written(|out| text::summary(out, &one, "memprof", &Style::default()));
+    let summary = written(|out| crate::shown::summary(out, &one, "memprof", &Style::default()));
     let line = "failed        1 allocation, the largest of 1,099,511,627,776 × 3,298,534,883,328 B";
     assert!(summary.contains(line), "{summary}");
     let document: serde_json::Value =

@@ -17,8 +17,8 @@ fn file_has_what_was_written() {
     for style in [Style::default(), Style { color: true, width: Some(80) }] {
         let text = |loaded: &engine::Loaded| {
             let mut out = Vec::new();
-            report::text::info(&mut out, loaded, None, &style).unwrap();
-            report::text::leaks(&mut out, loaded, 100, &style).unwrap();
+            crate::shown::info(&mut out, loaded, None, &style).unwrap();
+            crate::shown::leaks(&mut out, loaded, 100, &style).unwrap();
             report::text::report(&mut out, loaded, &Default::default(), &style).unwrap();
             report::json::report(&mut out, loaded, &Default::default()).unwrap();
             String::from_utf8(out).unwrap()
@@ -49,7 +49,7 @@ fn cut_file_is_counted_up_to_the_cut() {
         report::text::report(&mut out, &loaded, &Default::default(), &Style::default()).unwrap();
         assert!(String::from_utf8(out).unwrap().contains("warning: the file is incomplete"), "{length}");
         let mut out = Vec::new();
-        report::json::info(&mut out, &loaded).unwrap();
+        crate::shown::info_json(&mut out, &loaded).unwrap();
         assert!(serde_json::from_slice::<serde_json::Value>(&out).unwrap()["cut"].is_string(), "{length}");
     }
     assert!(before > 0, "some cut left events");

@@ -186,13 +186,13 @@ fn scans_are_listed() {
     made(Process { name: "app".into(), ..Process::default() }).0.write(&path);
     let loaded = engine::open(&path, Naming::Stored).unwrap();
     let mut out = Vec::new();
-    report::text::info(&mut out, &loaded, None, &report::text::Style::default()).unwrap();
+    crate::shown::info(&mut out, &loaded, None, &report::text::Style::default()).unwrap();
     let text = String::from_utf8(out).unwrap();
     let (_, scans) = text.split_once("\nScans\n").unwrap();
     let expected = "
-    scan       after       pid    searched   stopped for  name
-       1     21.0 ms      1000         0 B        500 µs  app
-       2     23.0 ms      1001         0 B        500 µs  other
+      scan       after    searched  stopped for  process
+         1     21.0 ms         0 B       500 µs  app (1000)
+         2     23.0 ms         0 B       500 µs  other (1001)
 ";
     assert_eq!(scans.lines().take(3).collect::<Vec<_>>().join("\n"), expected.trim_matches('\n'));
 }

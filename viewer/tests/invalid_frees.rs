@@ -124,7 +124,7 @@ fn views_say_what_was_there() {
         assert!(text.contains(line), "{line:?} in {text}");
     }
     let mut out = Vec::new();
-    text::summary(&mut out, &loaded, "memprof", &Style::default()).unwrap();
+    crate::shown::summary(&mut out, &loaded, "memprof", &Style::default()).unwrap();
     let summary = String::from_utf8(out).unwrap();
     assert!(summary.contains("\ninvalid       4 frees of addresses without a live block\n"), "{summary}");
     assert!(summary.contains("\n  memprof invalid-frees app.memprof "), "{summary}");

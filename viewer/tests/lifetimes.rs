@@ -10,7 +10,7 @@ use analysis::{Amount, Load, Watch, lines};
 use capture::{Action, Ended, Module, NodeId, ReallocOutcome, Tables};
 use engine::{Analyzer, Loaded, Naming, Source};
 use proptest::prelude::*;
-use report::table::Document;
+use report::table::{Document, Readers};
 use report::text::{self, Extent, Style};
 use report::{ReportOptions, json, views};
 use std::collections::BTreeMap;
@@ -548,9 +548,8 @@ fn documents(made: &Made) -> Vec<(&'static str, String)> {
     let (entries, earlier) = watch.finish();
     view(&loaded, views::history(&loaded, 0x3000, &entries, earlier));
     let options = ReportOptions { limit: Some(2), ..ReportOptions::default() };
-    let rows = || analysis::lines(&loaded.profile, &loaded.tables, &loaded.names);
-    written(|out| text::lines(out, &loaded, rows(), &options, &style));
-    documents.push(("lines", written(|out| json::lines(out, &loaded, rows(), &options))));
+    let rows = analysis::lines(&loaded.profile, &loaded.tables, &loaded.names);
+    view(&loaded, views::lines(&loaded, rows, &options, Readers::Programs));
     documents
 }
 

@@ -30,6 +30,7 @@ mod reported;
 mod retained;
 mod rows;
 mod sampling;
+mod shown;
 #[cfg(feature = "sql")]
 mod sql;
 mod suppression;

@@ -24,9 +24,9 @@ fn views_show_what_was_told() {
     };
     let (made, style) = (reported(), Style::default());
     let loaded = reported().loaded("app.memprof");
-    check_golden("reported/info.txt", &written(&|out| report::text::info(out, &loaded, None, &style)));
-    check_golden("reported/info.json", &written(&|out| report::json::info(out, &loaded)));
-    check_golden("reported/leaks.txt", &written(&|out| report::text::leaks(out, &loaded, 3, &style)));
+    check_golden("reported/info.txt", &written(&|out| crate::shown::info(out, &loaded, None, &style)));
+    check_golden("reported/info.json", &written(&|out| crate::shown::info_json(out, &loaded)));
+    check_golden("reported/leaks.txt", &written(&|out| crate::shown::leaks(out, &loaded, 3, &style)));
     let (tables, names, options) =
         (&loaded.tables, &loaded.names, DumpOptions { frames: 1, ..DumpOptions::default() });
     let text = written(&|out| {

@@ -121,11 +121,11 @@ fn stacks_that_are_written_the_same_are_one_row() {
         "{report}"
     );
     let mut leaks = Vec::new();
-    text::leaks(&mut leaks, &loaded, 10, &Style::default()).unwrap();
+    crate::shown::leaks(&mut leaks, &loaded, 10, &Style::default()).unwrap();
     let leaks = String::from_utf8(leaks).unwrap();
     assert!(leaks.contains("700 B (41.2 %) in 3 blocks from malloc"), "{leaks}");
     let mut summary = Vec::new();
-    text::summary(&mut summary, &loaded, "tool", &Style::default()).unwrap();
+    crate::shown::summary(&mut summary, &loaded, "tool", &Style::default()).unwrap();
     let summary = String::from_utf8(summary).unwrap();
     assert!(summary.contains("700 B   41.2 %  main (m.c) < _start"), "{summary}");
 }
@@ -186,7 +186,7 @@ fn what_was_not_seen_is_told() {
         ..Summary::default()
     });
     let mut out = Vec::new();
-    text::summary(&mut out, &made.loaded("app.memprof"), "tool", &Style::default()).unwrap();
+    crate::shown::summary(&mut out, &made.loaded("app.memprof"), "tool", &Style::default()).unwrap();
     let summary = String::from_utf8(out).unwrap();
     assert!(summary.contains("1 block without a recorded free"), "{summary}");
     assert!(summary.contains("  still running when the recording ended: 1 worker, 2 worker, "), "{summary}");
@@ -277,7 +277,7 @@ fn the_largest_processes_are_listed() {
     let loaded = made.loaded("app.memprof");
     let listed = |limit| {
         let mut out = Vec::new();
-        text::info(&mut out, &loaded, limit, &Style::default()).unwrap();
+        crate::shown::info(&mut out, &loaded, limit, &Style::default()).unwrap();
         let text = String::from_utf8(out).unwrap();
         let table: Vec<String> =
             text.lines().skip_while(|line| *line != "Processes").skip(2).map(str::to_owned).collect();
@@ -285,7 +285,7 @@ fn the_largest_processes_are_listed() {
         (rows, table)
     };
     let (rows, table) = listed(None);
-    assert_eq!((rows, table[50].as_str()), (50, "  10 smaller processes not shown (--limit)"), "{table:#?}");
+    assert_eq!((rows, table[50].as_str()), (50, "10 smaller processes not shown (--limit)"), "{table:#?}");
     assert!(table[..50].iter().all(|row| !row.contains(" 109 B ")), "the smallest are left out: {table:#?}");
     let pids: Vec<u32> =
         table[..50].iter().map(|row| row.split_whitespace().next().unwrap().parse().unwrap()).collect();
@@ -347,11 +347,12 @@ fn pages_are_noted_where_they_are_more_than_the_heap() {
         made.end(id, thread, Ended::Exited(0));
         let loaded = made.loaded("app.memprof");
         let mut summary = Vec::new();
-        text::summary(&mut summary, &loaded, "tool", &Style::default()).unwrap();
+        crate::shown::summary(&mut summary, &loaded, "tool", &Style::default()).unwrap();
         let mut info = Vec::new();
-        text::info(&mut info, &loaded, None, &Style::default()).unwrap();
+        crate::shown::info(&mut info, &loaded, None, &Style::default()).unwrap();
         for view in [summary, info].map(|view| String::from_utf8(view).unwrap()) {
-            let note = view.split_inclusive('\n').find(|line| line.starts_with("note: up to 36.0 KiB"));
+            let note =
+                view.split_inclusive('\n').find(|line| line.trim_start().starts_with("note: up to 36.0 KiB"));
             assert_eq!(note.is_some(), expected.is_some(), "{view}");
             assert!(note.unwrap_or_default().ends_with(expected.unwrap_or_default()), "{view}");
         }
@@ -382,7 +383,7 @@ fn next_command_is_about_what_was_recorded() {
             made.end(id, thread, Ended::Exited(0));
         }
         let mut summary = Vec::new();
-        text::summary(&mut summary, &made.loaded("app.memprof"), "tool", &Style::default()).unwrap();
+        crate::shown::summary(&mut summary, &made.loaded("app.memprof"), "tool", &Style::default()).unwrap();
         let summary = String::from_utf8(summary).unwrap();
         let next = summary.lines().filter_map(|line| line.trim_start().split("  ").next());
         let next: Vec<&str> =
@@ -439,7 +440,7 @@ fn addresses_without_memory_are_told_apart() {
         }
         made.end(id, thread, Ended::Exited(0));
         let mut summary = Vec::new();
-        text::summary(&mut summary, &made.loaded("app.memprof"), "tool", &Style::default()).unwrap();
+        crate::shown::summary(&mut summary, &made.loaded("app.memprof"), "tool", &Style::default()).unwrap();
         let summary = String::from_utf8(summary).unwrap();
         assert!(
             summary.contains(&format!("outside the heap, {expected} inside are not recorded")),

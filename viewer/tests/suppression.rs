@@ -7,8 +7,7 @@ use capture::{Ended, Process, Summary};
 use engine::lens::Lens;
 use engine::suppression::{Suppressions, parse};
 use engine::{Analyzer, Loaded, Naming};
-use report::json;
-use report::text::{self, Style};
+use report::text::Style;
 use serde_json::Value;
 
 /// A capture of leaks: each stack, in `function@file` from the root, with the size of its block.
@@ -196,7 +195,7 @@ fn use_of_rules_is_shown() {
     let made = made_of(&[("main > cache_init", 100), ("main > f", 20)]);
     let loaded = leaks(&made, &rules("leak:cache\nleak:never\u{1b}\n"));
     let mut out = Vec::new();
-    text::leaks(&mut out, &loaded, 20, &Style::default()).unwrap();
+    crate::shown::leaks(&mut out, &loaded, 20, &Style::default()).unwrap();
     let text = String::from_utf8(out).unwrap();
     let text = text.split_once(": ").unwrap().1;
     let expected = "20 B in 1 block, still allocated at exit
@@ -214,7 +213,7 @@ Suppressions
     assert_eq!(text, expected);
 
     let mut out = Vec::new();
-    json::leaks(&mut out, &loaded, usize::MAX).unwrap();
+    crate::shown::leaks_json(&mut out, &loaded, usize::MAX).unwrap();
     let document: Value = serde_json::from_slice(&out).unwrap();
     assert_eq!(document["leaked"]["bytes"], 20);
     assert_eq!(document["suppressed"]["bytes"], 100);

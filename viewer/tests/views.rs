@@ -30,11 +30,11 @@ fn all_views(made: impl Fn() -> Made, file: &str, style: &Style) -> Vec<(String,
     let mut views = vec![
         (
             "summary.txt".to_owned(),
-            written(|out| report::text::summary(out, &loaded, "sysprof-memprof", style)),
+            written(|out| crate::shown::summary(out, &loaded, "sysprof-memprof", style)),
         ),
-        ("leaks.txt".to_owned(), written(|out| report::text::leaks(out, &loaded, 3, style))),
-        ("info.txt".to_owned(), written(|out| report::text::info(out, &loaded, None, style))),
-        ("info.json".to_owned(), written(|out| report::json::info(out, &loaded))),
+        ("leaks.txt".to_owned(), written(|out| crate::shown::leaks(out, &loaded, 3, style))),
+        ("info.txt".to_owned(), written(|out| crate::shown::info(out, &loaded, None, style))),
+        ("info.json".to_owned(), written(|out| crate::shown::info_json(out, &loaded))),
         ("dump.txt".to_owned(), dump(&made(), &loaded, style)),
         ("dump.json".to_owned(), dump_json(&made(), &loaded)),
     ];
@@ -183,7 +183,7 @@ fn lines_keep_to_the_width() {
         for (name, text) in views.into_iter().flatten() {
             let table = SHAPES.iter().any(|(shape, _)| name.starts_with(shape)) && name.ends_with(".txt");
             // Sentences are never cut.
-            let advice = |line: &&str| line.starts_with("            ") && line.ends_with('.');
+            let advice = |line: &&str| line.starts_with("  ") && line.ends_with('.');
             for line in text.lines().skip(4).filter(|line| table && !advice(line)) {
                 assert!(report::text::columns(line) <= width, "{name} at {width}: {line}");
             }

@@ -1,58 +1,38 @@
-//! Shared by the commands about single blocks.
+//! `blocks`: views of single blocks, those of the registry.
 
-use super::formatting::Formatting;
-use super::opened_capture::{self, Capture};
-use super::selection::Selection;
-use crate::exit::{Failure, Outcome};
-use analysis::Watch;
-use analysis::query::Expression;
-use capture::Tables;
+use super::block_selection::BlocksArguments;
+use crate::exit::Outcome;
 use clap::Args;
-use engine::{Error, Loaded};
-use report::Format;
-use report::table::Document;
-use report::views::Question;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use report::views::{VIEWS, View};
 
-/// Which blocks, and how much of the result. With --from and --to they are those that were allocated in between; what
-/// became of them later is not looked at.
+/// Show what became of blocks: by size, lifetime, thread and more
+///
+/// Blocks that were still allocated at the end lived at least until then.
 #[derive(Args, Debug)]
-pub(crate) struct BlocksArguments {
+#[command(after_help = "\
+Examples:
+  # Which sizes are requested, and by whom
+  sysprof-memprof blocks --by size app.memprof
+  # Allocations that did not last
+  sysprof-memprof blocks --by temporary app.memprof
+  # Who frees what another thread allocated
+  sysprof-memprof blocks --by thread app.memprof")]
+pub(crate) struct Arguments {
+    /// What the rows are
+    #[arg(long, value_name = "WHAT", value_parser = view())]
+    by: &'static View,
     #[command(flatten)]
-    capture: Capture,
-    /// Only stacks that match, as in 'parse* and not (module:libssl* or thread:worker-?)'
-    #[arg(long, value_name = "EXPRESSION")]
-    filter: Option<Expression>,
-    #[command(flatten)]
-    formatting: Formatting,
-    #[command(flatten)]
-    selection: Selection,
+    blocks: BlocksArguments,
 }
 
-impl BlocksArguments {
-    /// Replays the blocks to an observer.
-    pub(super) fn observe<W: Watch>(&self, watch: impl FnOnce(&Tables) -> W) -> Result<(Loaded, W), Failure> {
-        self.question(|question| question.observe(watch))
-    }
+/// Prints them.
+pub(crate) fn execute(arguments: &Arguments) -> Outcome {
+    let (loaded, document) = arguments.blocks.question(arguments.by.ask)?;
+    arguments.blocks.print(&loaded, &document)
+}
 
-    /// Asks a question about the blocks.
-    pub(super) fn question<T>(
-        &self,
-        ask: impl FnOnce(Question<'_>) -> Result<(Loaded, T), Error>,
-    ) -> Result<(Loaded, T), Failure> {
-        let (analyzer, naming) = (self.capture.analyzer()?, self.capture.naming());
-        let query = self.selection.query();
-        let question = Question { analyzer, query: &query, filter: self.filter.as_ref(), naming };
-        let (loaded, found) = ask(question).map_err(opened_capture::failure)?;
-        Ok((self.capture.prepared(loaded), found))
-    }
-
-    /// The format of the output.
-    pub(super) fn format(&self) -> Format {
-        self.formatting.format()
-    }
-
-    /// Writes the result.
-    pub(super) fn print(&self, loaded: &Loaded, document: &Document) -> Outcome {
-        self.formatting.print(loaded, document)
-    }
+fn view() -> impl TypedValueParser<Value = &'static View> {
+    let words = VIEWS.map(|view| PossibleValue::new(view.by).help(view.about));
+    PossibleValuesParser::new(words).try_map(|word| View::by(&word).ok_or("no such view"))
 }

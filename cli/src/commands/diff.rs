@@ -1,5 +1,6 @@
 //! `diff`: what changed between two moments, or from one recording to another.
 
+use super::formatting::Formatting;
 use super::lens::LensArguments;
 use super::opened_capture::{self, failure};
 use super::report::metric;
@@ -15,7 +16,8 @@ use anyhow::anyhow;
 use clap::Args;
 use engine::check::{self, Growth};
 use engine::{compare_captures, compare_moments};
-use report::{DiffOptions, Shape, json, text};
+use report::text::Extent;
+use report::{DiffOptions, Format, Shape, json, text, views};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -69,9 +71,6 @@ pub(crate) struct Arguments {
     /// Sum up changes below this share of all changes [default: 1%; none in JSON]
     #[arg(long, value_name = "SHARE")]
     min: Option<Share>,
-    /// Maximum rows, or children in a tree; the rest is summed up [default: 20; none in JSON]
-    #[arg(long, value_name = "N")]
-    limit: Option<usize>,
     /// Exit with 1 if stacks grew by more than this many bytes in total: 65536, 64K, 1M
     ///
     /// Only growth counts: what other stacks shrank by is not subtracted, so that one leak does not pass because
@@ -79,9 +78,8 @@ pub(crate) struct Arguments {
     /// compares totals instead. If stacks are selected, only those count.
     #[arg(long, value_name = "SIZE", value_parser = size)]
     fail_over: Option<usize>,
-    /// Write JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    formatting: Formatting,
     /// Do not look up names that the capture lacks in the files of this machine
     #[arg(help_heading = "Names", long)]
     no_symbolize: bool,
@@ -134,15 +132,23 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
         metric,
         tree: arguments.tree || arguments.stacks.shape() == Some(Shape::Tree),
         min: arguments.min,
-        limit: arguments.limit,
+        limit: arguments.formatting.asked_limit(),
     };
+    let format = arguments.formatting.format();
+    if options.tree && !matches!(format, Format::Text | Format::Json) {
+        return Err(Failure::usage(anyhow!("a tree is written as text or JSON")));
+    }
     let growth = arguments
         .fail_over
         .map(|limit| Growth::of(&compared, options.metric, i64::try_from(limit).unwrap_or(i64::MAX)));
     let printed = opened_capture::print(|out, style| {
-        match arguments.json {
-            true => json::diff(out, &compared, &options)?,
-            false => text::diff(out, &compared, &options, style)?,
+        match format {
+            Format::Json => json::diff(out, &compared, &options)?,
+            Format::Text => text::diff(out, &compared, &options, style)?,
+            format => {
+                let document = views::diff(&compared, &options, format.readers());
+                format.write(out, &compared.loaded, &document, Extent::of_command(usize::MAX), style)?;
+            }
         }
         Ok(())
     });

@@ -32,6 +32,19 @@ impl Formatting {
         if self.json { Format::Json } else { self.format.unwrap_or_default() }
     }
 
+    /// How many rows a view has that sums up the others.
+    pub(super) fn limit(&self) -> usize {
+        match self.format() {
+            Format::Json | Format::Csv => self.limit.unwrap_or(usize::MAX),
+            _ => self.limit.unwrap_or(LIMIT),
+        }
+    }
+
+    /// The same, as far as it was asked for.
+    pub(super) fn asked_limit(&self) -> Option<usize> {
+        self.limit
+    }
+
     /// Writes a view to standard output.
     pub(super) fn print(&self, loaded: &Loaded, document: &Document) -> Outcome {
         let extent = Extent::of_command(self.limit.unwrap_or(LIMIT).max(1));

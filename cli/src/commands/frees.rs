@@ -1,6 +1,6 @@
 //! `frees`: who frees whose blocks.
 
-use super::blocks::BlocksArguments;
+use super::block_selection::BlocksArguments;
 use super::opened_capture;
 use crate::exit::{Failure, Outcome};
 use analysis::Metric;

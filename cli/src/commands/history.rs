@@ -1,6 +1,6 @@
 //! `history`: everything that happened at one address.
 
-use super::blocks::BlocksArguments;
+use super::block_selection::BlocksArguments;
 use crate::exit::Outcome;
 use analysis::lifetimes::History;
 use clap::Args;

@@ -1,15 +1,13 @@
 //! `leaks`: what was still allocated at the end.
 
+use super::formatting::Formatting;
 use super::lens::LensArguments;
-use super::opened_capture::{self, Capture};
+use super::opened_capture::Capture;
 use super::selection::Selection;
 use super::suppression::SuppressionArguments;
 use crate::exit::Outcome;
 use clap::Args;
-use report::{json, text};
-
-/// Default number of rows in text.
-const LIMIT: usize = 20;
+use report::views;
 
 /// Show what was still allocated at the end, by stack
 ///
@@ -29,12 +27,8 @@ pub(crate) struct Arguments {
     /// Only blocks that were unreachable when their process was scanned, see `scan` and `run --scan-at-exit`
     #[arg(long, conflicts_with_all = ["at", "from", "to", "process", "heap", "thread", "size", "module", "during", "older_than"])]
     unreachable: bool,
-    /// Maximum number of stacks; the rest is summed up [default: 20; none in JSON]
-    #[arg(long, value_name = "N")]
-    limit: Option<usize>,
-    /// Write JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    formatting: Formatting,
     #[command(flatten)]
     stacks: LensArguments,
     #[command(flatten)]
@@ -51,11 +45,6 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
         true => capture.unreachable(&lens, &suppressions)?,
         false => capture.leaks(&arguments.selection.query(), &lens, &suppressions)?,
     };
-    opened_capture::print(|out, style| {
-        match arguments.json {
-            true => json::leaks(out, &loaded, arguments.limit.unwrap_or(usize::MAX))?,
-            false => text::leaks(out, &loaded, arguments.limit.unwrap_or(LIMIT), style)?,
-        }
-        Ok(())
-    })
+    let formatting = &arguments.formatting;
+    formatting.print(&loaded, &views::leaks(&loaded, formatting.limit(), formatting.format().readers()))
 }

@@ -1,5 +1,6 @@
 //! `lines`: the cost of each source line.
 
+use super::formatting::Formatting;
 use super::lens::LensArguments;
 use super::opened_capture::{self, Capture};
 use super::report::metric;
@@ -9,7 +10,7 @@ use analysis::query::{Part, Pattern};
 use analysis::{Metric, Share, lines, lines_of};
 use clap::Args;
 use engine::Loaded;
-use report::{ReportOptions, json, text};
+use report::{ReportOptions, views};
 
 /// Show source lines by what they allocate
 ///
@@ -28,12 +29,8 @@ pub(crate) struct Arguments {
     /// Sum up lines below this share of the total [default: 1%; none in JSON]
     #[arg(long, value_name = "SHARE")]
     min: Option<Share>,
-    /// Maximum number of lines; the rest is summed up [default: 20; none in JSON]
-    #[arg(long, value_name = "N")]
-    limit: Option<usize>,
-    /// Write JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    formatting: Formatting,
     #[command(flatten)]
     stacks: LensArguments,
     #[command(flatten)]
@@ -45,8 +42,13 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let query = arguments.selection.query();
     let default = if let Part::At(_) = query.part { Metric::Live } else { Metric::default() };
     let metric = arguments.by.unwrap_or(default);
-    let options =
-        ReportOptions { metric, min: arguments.min, limit: arguments.limit, ..ReportOptions::default() };
+    let formatting = &arguments.formatting;
+    let options = ReportOptions {
+        metric,
+        min: arguments.min,
+        limit: formatting.asked_limit(),
+        ..ReportOptions::default()
+    };
     let mut lens = arguments.stacks.lens();
     // Leaves out stacks without the function, so that shares are of the function's total.
     lens.focus.extend(arguments.of.clone());
@@ -57,11 +59,6 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
         Some(function) => lines_of(profile, tables, names, |label| function.names(names.label(label))),
         None => lines(profile, tables, names),
     };
-    opened_capture::print(|out, style| {
-        match arguments.json {
-            true => json::lines(out, &loaded, rows, &options)?,
-            false => text::lines(out, &loaded, rows, &options, style)?,
-        }
-        Ok(())
-    })
+    let document = views::lines(&loaded, rows, &options, formatting.format().readers());
+    formatting.print(&loaded, &document)
 }

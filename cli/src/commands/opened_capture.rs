@@ -15,7 +15,8 @@ use collector::Finished;
 use engine::lens::Lens;
 use engine::suppression::Suppressions;
 use engine::{Analyzer, Error, Loaded, LookedUp, Naming, Source};
-use report::text::{self, Style};
+use report::text::{self, Extent, Style};
+use report::views;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -87,8 +88,8 @@ impl Capture {
 pub(super) fn needs(metric: Metric, tables: &Tables, source: &Source) -> Result<(), Failure> {
     if metric == Metric::Frees && !tables.metadata.has_free_stacks() {
         return Err(Failure::usage(anyhow::anyhow!(
-            "{} has no stacks of frees: record with run --free-stacks. sysprof-memprof threads shows which \
-             threads free blocks of others without them",
+            "{} has no stacks of frees: record with run --free-stacks. sysprof-memprof blocks --by thread \
+             shows which threads free blocks of others without them",
             source.file
         )));
     }
@@ -160,7 +161,8 @@ pub(super) fn summarize(file: &Path) -> Result<(), Failure> {
     let style =
         Style { color: AutoStream::choice(&stderr) != ColorChoice::Never, width: terminal::width(&stderr) };
     let mut out = BufWriter::new(stderr.lock());
-    text::summary(&mut out, &loaded, "sysprof-memprof", &style)?;
+    let summary = views::summary(&loaded, Some("sysprof-memprof"));
+    text::document(&mut out, &loaded, &summary, Extent::of_command(usize::MAX), &style)?;
     Ok(out.flush()?)
 }
 

@@ -10,7 +10,8 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use engine::lens::Lens;
 use report::outline::outline;
-use report::{Format, ReportOptions, Shape, json, text};
+use report::text::Extent;
+use report::{Format, ReportOptions, Shape, json, text, views};
 
 /// Show who allocates and who holds memory
 ///
@@ -104,8 +105,11 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     opened_capture::needs(metric, &loaded.tables, &loaded.source)?;
     opened_capture::print(|out, style| {
         match arguments.json {
-            true if arguments.allocator => json::allocator(out, &loaded)?,
-            false if arguments.allocator => text::allocator(out, &loaded, arguments.limit, style)?,
+            is_json if arguments.allocator => {
+                let extent = Extent::of_command(arguments.limit.unwrap_or(20).max(1));
+                let format = if is_json { Format::Json } else { Format::Text };
+                format.write(out, &loaded, &views::allocator(&loaded), extent, style)?;
+            }
             true => json::report(out, &loaded, &options)?,
             false if arguments.format != Format::Text => {
                 outline(&loaded, &options).write(out, arguments.format.form())?;

@@ -1,6 +1,6 @@
 //! `resident`: which memory is resident.
 
-use super::blocks::BlocksArguments;
+use super::block_selection::BlocksArguments;
 use crate::exit::{Failure, Outcome};
 use anyhow::anyhow;
 use clap::{Args, ValueEnum};

@@ -131,7 +131,8 @@ fn outline(model: &Model, most: usize) -> Option<(Outline, usize)> {
                 };
                 // In lists with two sides, the lines about a row are more than its stack, which stands elsewhere,
                 // too.
-                let told = if model.page.inverted().is_some() { row.about.as_slice() } else { &[] };
+                let told = if model.page.inverted().is_some() { row.about.get(1..) } else { None };
+                let told = told.unwrap_or_default();
                 let below = told.iter().map(|text| OutlineRow {
                     indent: 1,
                     name: text.clone(),

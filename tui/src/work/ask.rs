@@ -6,7 +6,7 @@ use super::identity::Identity;
 use super::request::{Compare, ListTopic, Question, Request, Topic, at};
 use super::retained::RetainedMemory;
 use super::source::SourceText;
-use super::stack_list::{LIST_ROWS, StackList, StackRow, WIDE, place, place_of};
+use super::stack_list::{LIST_ROWS, StackList, StackRow, WIDE, place_of};
 use super::table_list::table_list;
 use crate::catalogue;
 use crate::options::Options;
@@ -22,11 +22,11 @@ use engine::lens::Lens;
 use engine::suppression::Suppressions;
 use engine::{Analyzer, Compared, Error, Loaded, Side, Sources, compare_captures, compare_moments};
 use heap_graph::{Pace, WhichScan};
-use report::DiffOptions;
-use report::text::{self, Extent, Style, Units, document_lines, escape, fit_name, stack_line};
+use report::table::Readers;
+use report::text::{Extent, Line, Style, Units, diff_lines, document_lines, escape, stack_line, words};
 use report::views::{self, View as Named};
+use report::{DiffOptions, ReportOptions};
 use std::cmp::Reverse;
-use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -186,23 +186,22 @@ impl Asked {
     }
 
     fn text(&mut self, topic: Topic, question: &Question, width: u16) -> Result<Document, Error> {
-        let style = Style { color: true, width: Some(usize::from(width)) };
+        let style = Style { color: false, width: Some(usize::from(width)) };
         let (query, naming) = (question.query(), self.options.naming.clone());
         let filter = question.lens.filter.as_ref();
-        let mut out = Vec::new();
-        match topic {
+        let lines = match topic {
             Topic::Overview => {
                 let loaded = self.loaded(question)?;
-                text::overview(&mut out, &loaded, &style)?;
-                writeln!(out)?;
-                text::info(&mut out, &loaded, None, &style)?;
+                let mut document = views::summary(&loaded, None);
+                document.tables.extend(views::info(&loaded, TEXT_ROWS).tables);
+                document_lines(&loaded, &document, EXTENT, &style)
             }
             Topic::View(id) => {
                 let analyzer = self.analyzer()?;
                 let question = views::Question { analyzer, query: &query, filter, naming };
                 let Some(view) = Named::named(id) else { return Ok(Document::default()) };
                 let (loaded, document) = (view.ask)(question)?;
-                return Ok(Document { lines: document_lines(&loaded, &document, EXTENT, &style) });
+                document_lines(&loaded, &document, EXTENT, &style)
             }
             Topic::Pages => {
                 let at = match question.part.clone() {
@@ -217,21 +216,19 @@ impl Asked {
                 if filter.is_some() || question.during.is_some() {
                     document.notes.insert(0, catalogue::PAGES_ARE_WHOLE.into());
                 }
-                return Ok(Document { lines: document_lines(&loaded, &document, EXTENT, &style) });
+                document_lines(&loaded, &document, EXTENT, &style)
             }
             Topic::Diff(compare) => {
                 let (compared, metric) = self.compared(compare)?;
-                for tree in [false, true] {
+                let extent = Extent { rows: usize::MAX, ..EXTENT };
+                let lines = [false, true].map(|tree| {
                     let options = DiffOptions { metric, tree, limit: Some(TEXT_ROWS), min: None };
-                    text::diff(&mut out, &compared, &options, &style)?;
-                    writeln!(out)?;
-                }
+                    diff_lines(&compared, &options, extent, &style)
+                });
+                lines.join(&Line::new())
             }
-        }
-        // The text names options of the command, which cannot be given here.
-        let text =
-            String::from_utf8_lossy(&out).replace(catalogue::NOT_SHOWN_BY_COMMAND, catalogue::NOT_SHOWN);
-        Ok(Document::of(&text))
+        };
+        Ok(Document { lines })
     }
 
     /// The two sides to compare, and the metric.
@@ -272,12 +269,13 @@ impl Asked {
     }
 
     fn detail(&self, name: &str, question: &Question, width: u16) -> Result<Document, Error> {
-        let style = Style { color: true, width: Some(usize::from(width)) };
+        let style = Style { color: false, width: Some(usize::from(width)) };
         let (filter, naming) = (question.lens.filter.as_ref(), self.options.naming.clone());
         let (loaded, detail) = self.analyzer()?.function(&question.query(), filter, name, naming)?;
-        let (mut out, mut sources) = (Vec::new(), self.sources());
-        text::function(&mut out, &loaded, &detail, question.metric, &mut sources, TEXT_ROWS, &style)?;
-        Ok(Document::of(&String::from_utf8_lossy(&out)))
+        let mut sources = self.sources();
+        let source = |file, line| sources.line(loaded.tables.string(file), line).map(str::to_owned);
+        let document = views::function(&loaded, &detail, question.metric, source);
+        Ok(Document { lines: document_lines(&loaded, &document, EXTENT, &style) })
     }
 
     fn retained(&mut self, number: usize) -> Result<Answer, Error> {
@@ -311,11 +309,24 @@ impl Asked {
                     self.analyzer()?.lifetimes(&question.query(), filter, naming, Frees::new)?;
                 let order = Order::default();
                 let document = views::frees(&frees.finish(side, order), side, order);
-                Ok(table_list(Arc::new(loaded), &document, &document.tables[0]))
+                let about = document.notes.iter().map(|note| words(&loaded, note, WIDE)).collect();
+                Ok(table_list(Arc::new(loaded), about, &document.tables[0]))
             }
-            ListTopic::Lines => Ok(source_lines(self.loaded(question)?, question.metric)),
+            ListTopic::Lines => {
+                let loaded = self.loaded(question)?;
+                let options = ReportOptions { metric: question.metric, ..ReportOptions::default() };
+                let lines = lines(&loaded.profile, &loaded.tables, &loaded.names);
+                // Programs get all rows.
+                let document = views::lines(&loaded, lines, &options, Readers::Programs);
+                let about = vec![catalogue::INNERMOST_LINES.to_owned()];
+                Ok(table_list(loaded, about, &document.tables[0]))
+            }
             ListTopic::Marks => Ok(super::marks::marks(self.loaded(&Question::default())?)),
-            ListTopic::Scans => Ok(super::scans::scans(self.loaded(&Question::default())?)),
+            ListTopic::Scans => {
+                let loaded = self.loaded(&Question::default())?;
+                let scans = views::scans(&loaded);
+                Ok(table_list(loaded, vec![catalogue::CHOOSE_A_SCAN.to_owned()], &scans))
+            }
         }
     }
 }
@@ -366,38 +377,6 @@ fn stacks(loaded: Arc<Loaded>, metric: Metric, meaning: &str) -> StackList {
     let rows = all.iter().take(LIST_ROWS).map(row).chain(others).collect();
     let header = header(&loaded, metric) + "  stack";
     StackList { about, header, numbers: NUMBERS, rows, left_out, loaded }
-}
-
-/// Rows of source lines.
-fn source_lines(loaded: Arc<Loaded>, metric: Metric) -> StackList {
-    let Loaded { profile, tables, names, .. } = &*loaded;
-    let mut costs = lines(profile, tables, names);
-    costs.retain(|cost| !metric.of(&cost.cost).is_zero());
-    let name = |label| names.label(label).name.as_str();
-    costs.sort_by(|a, b| {
-        let order = |cost: &analysis::LineCost| metric.order(metric.of(&cost.cost));
-        order(b).cmp(&order(a)).then_with(|| natural(name(a.label), name(b.label)))
-    });
-    let total = metric.of(&profile.total);
-    let rows = costs.iter().take(LIST_ROWS).map(|cost| {
-        let step = Step { label: cost.label, file: cost.file, line: cost.line, inlined: false };
-        let function = fit_name(names, cost.label, 60);
-        let text = text::place(&loaded, &step)
-            .map_or_else(|| function.clone(), |place| format!("{place}  {function}"));
-        let amount = metric.of(&cost.cost);
-        StackRow {
-            numbers: numbers(&loaded, metric, amount, total),
-            name: text,
-            node: None,
-            place: place(&loaded, &step),
-            mark: None,
-            about: Vec::new(),
-        }
-    });
-    let left_out = costs.len().saturating_sub(LIST_ROWS);
-    let rows = rows.chain(StackRow::of_others(left_out, catalogue::SEE_BY_CHOOSING)).collect();
-    let about = vec![catalogue::INNERMOST_LINES.to_owned()];
-    StackList { about, header: header(&loaded, metric) + "  line", numbers: NUMBERS, rows, left_out, loaded }
 }
 
 /// The steps of a stack, innermost first, each with its frame.

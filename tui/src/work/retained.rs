@@ -1,13 +1,16 @@
 //! What a scan found, in the form that pages show: the graph itself is not kept.
 
-use super::retained_lists::{about_several, classes, roots, said, stacks, unreachable};
-use super::stack_list::StackList;
+use super::stack_list::{StackList, WIDE};
+use super::table_list::table_list_at;
 use crate::catalogue;
+use analysis::format::{bytes, count, counted, percent};
 use analysis::{Amount, LabelId, Tree};
 use capture::NodeId;
 use engine::Loaded;
 use heap_graph::{Holder, Pace, RetainedTree, Scanned};
-use report::views::{ScanHead, UNREACHABLE, holder};
+use report::table::{Table, Value};
+use report::text::words;
+use report::views::{ScanHead, UNREACHABLE, holder, retained_at};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -67,9 +70,19 @@ impl RetainedMemory {
     // Cost: linear in blocks, two to three seconds for five million; it can be cancelled at any time.
     pub(crate) fn new(loaded: Arc<Loaded>, scanned: &Scanned, pace: &Pace<'_>) -> Option<Self> {
         let (tree, labels) = tree(&loaded, scanned, &scanned.graph.tree_at(0, LEVELS, pace)?, pace)?;
-        let found = scanned.graph.retained_at(pace)?;
-        let several = scanned.graph.several_at(pace)?;
-        let lost = scanned.graph.unreachable_at(pace)?;
+        let document = retained_at(&loaded, scanned, pace)?;
+        let table = |id: &str| {
+            document.tables.iter().find(|table| table.id == id).cloned().expect("one of its tables")
+        };
+        let several = table("several").rows;
+        let mut roots = table("roots");
+        let below = several.iter().flat_map(|row| &row.below);
+        let several_of = below.map(|row| said(&loaded, &row.name)).collect();
+        roots.rows.extend(several);
+        let list = |table: &Table| {
+            Some(Arc::new(table_list_at(loaded.clone(), Vec::new(), table, catalogue::SEE_BY_COMMAND, pace)?))
+        };
+        let lost = table("unreachable_stacks");
         let ScanHead { held, warnings, explained } = ScanHead::new(&loaded, scanned);
         let held = catalogue::scan_of(scanned.number, scanned.count, &said(&loaded, &held));
         let warnings = warnings.iter().map(|text| catalogue::warning(&said(&loaded, text)));
@@ -78,12 +91,12 @@ impl RetainedMemory {
             explained: explained.iter().map(|text| said(&loaded, text)).collect(),
             tree: Arc::new(tree),
             labels,
-            stacks: Arc::new(stacks(&loaded, scanned, &found, pace)?),
-            roots: Arc::new(roots(&loaded, scanned, &found, &several, pace)?),
-            classes: Arc::new(classes(&loaded, scanned, found.reachable, pace)?),
-            several: about_several(&loaded, scanned, &several),
-            unreachable: Arc::new(unreachable(&loaded, &lost, pace)?),
-            meaning: if lost.total.is_zero() { catalogue::ALL_REACHABLE } else { UNREACHABLE },
+            stacks: list(&table("stacks"))?,
+            roots: list(&roots)?,
+            classes: list(&table("classes"))?,
+            several: several_of,
+            meaning: if lost.rows.is_empty() { catalogue::ALL_REACHABLE } else { UNREACHABLE },
+            unreachable: list(&lost)?,
             loaded,
         })
     }
@@ -108,6 +121,27 @@ impl RetainedMemory {
             _ => self.tree.own(id),
         }
     }
+}
+
+/// A value in words, not cut except at the edge of the screen.
+fn said(loaded: &Loaded, value: &Value) -> String {
+    words(loaded, value, WIDE)
+}
+
+/// `  12.3 MiB   45.6 %   1.20 MiB       1,234`: retained bytes, their share, and own blocks.
+pub(crate) fn retained_numbers(retained: Amount, own: Amount, whole: Amount) -> String {
+    let share = percent(retained.bytes, whole.bytes);
+    format!("{:>10}  {share:>7}  {:>10}  {:>10}", bytes(retained.bytes), bytes(own.bytes), count(own.blocks))
+}
+
+/// The heading of these columns.
+pub(crate) fn retained_header([first, second]: [&str; 2], name: &str) -> String {
+    format!("{first:>10}  {:>7}  {second:>10}  {:>10}  {name}", "share", "blocks")
+}
+
+/// An amount in words.
+pub(crate) fn sized(amount: Amount) -> String {
+    format!("{} in {}", bytes(amount.bytes), counted(amount.blocks, "block"))
 }
 
 /// The tree with a label for each root, stack and number of hidden rows; none when nobody wants it any more.

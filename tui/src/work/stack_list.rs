@@ -2,7 +2,7 @@
 
 use crate::catalogue;
 use analysis::{Step, meaningful};
-use capture::NodeId;
+use capture::{NodeId, StringId};
 use engine::Loaded;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -89,8 +89,13 @@ pub(crate) struct StackList {
 
 /// A step's place in the source.
 pub(crate) fn place(loaded: &Loaded, step: &Step) -> Option<Place> {
-    let path = loaded.tables.string(step.file?);
-    (!path.is_empty()).then(|| Place { path: path.into(), line: step.line.unwrap_or(0) })
+    place_in(loaded, step.file?, step.line)
+}
+
+/// A line of a file; line 0 where only the file is known.
+pub(super) fn place_in(loaded: &Loaded, file: StringId, line: Option<u32>) -> Option<Place> {
+    let path = loaded.tables.string(file);
+    (!path.is_empty()).then(|| Place { path: path.into(), line: line.unwrap_or(0) })
 }
 
 /// The place of the first meaningful function of a stack.

@@ -178,6 +178,11 @@ fn three_digits(value: f64) -> String {
     }
 }
 
+/// True if a time is later than another one, and is written in another way: people copy times from where they read them.
+pub fn seems_later(time: u64, end: u64) -> bool {
+    time > end && duration(time) != duration(end)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

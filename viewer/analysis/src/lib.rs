@@ -77,6 +77,7 @@ pub use count::totals::Totals;
 pub use count::watch::{Birth, Death, End, Instant, InvalidFree, Left, Life, Moved, Stage, Watch};
 pub use counting::{Counting, Results, STEPS, VERSION};
 pub use diff::{ChangeKind, Diff, DiffRow, Match, Spelling, United, normal_name, size, unite};
+pub use format::seems_later;
 pub use lifetimes::accesses::{Access, Use, uses};
 pub use names::file_name::file_name;
 pub use names::frames::library_frames;

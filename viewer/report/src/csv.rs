@@ -9,7 +9,7 @@ mod folded;
 pub use cell::cell;
 pub use folded::folded;
 
-use crate::table::{Column, Document, Row, Table, Value};
+use crate::table::{Column, Document, Layout, Row, Table, Value};
 use crate::text::{escape, words};
 use analysis::functions_of;
 use engine::Loaded;
@@ -32,8 +32,9 @@ pub fn csv(out: &mut dyn Write, loaded: &Loaded, document: &Document) -> io::Res
 
 fn write_table(out: &mut dyn Write, loaded: &Loaded, table: &Table) -> io::Result<()> {
     // Paragraphs have no columns for people; what they say stands in the fields for programs.
-    let has_levels = !table.is_spaced && table.for_people().any(|row| !row.below.is_empty());
-    let is_shown = |column: &Column| column.title.is_some() || table.is_spaced;
+    let is_spaced = table.layout == Layout::Paragraphs;
+    let has_levels = !is_spaced && table.for_people().any(|row| !row.below.is_empty());
+    let is_shown = |column: &Column| column.title.is_some() || is_spaced;
     let shown: Vec<usize> = (0..table.columns.len()).filter(|&at| is_shown(&table.columns[at])).collect();
     let mut heads: Vec<&str> = shown.iter().map(|&at| head(&table.columns[at])).collect();
     heads.extend(Some(table.heading).filter(|heading| !heading.is_empty()));
@@ -47,9 +48,9 @@ fn write_table(out: &mut dyn Write, loaded: &Loaded, table: &Table) -> io::Resul
         let cells: Vec<String> = level.into_iter().chain(cells).chain(name).collect();
         write!(out, "{}\r\n", cells.join(","))
     };
-    for row in table.for_people() {
+    for row in table.for_people().filter(|row| !row.name.is_rest()) {
         line(0, row)?;
-        row.below.iter().filter(|_| has_levels).try_for_each(|row| line(1, row))?;
+        row.below.iter().filter(|row| has_levels && !row.name.is_rest()).try_for_each(|row| line(1, row))?;
     }
     Ok(())
 }
@@ -67,8 +68,10 @@ fn exact(loaded: &Loaded, value: &Value) -> String {
         Value::Count(number) | Value::Counted(number, _) | Value::Bytes(number) => number.to_string(),
         Value::Id(number) | Value::Duration(number) | Value::Time(number) => number.to_string(),
         Value::Factor(factor) => factor.to_string(),
-        Value::Share(_, 0) => "0".to_owned(),
-        Value::Share(part, whole) => format!("{:.6}", *part as f64 / *whole as f64),
+        Value::Cpu(weight) => weight.to_string(),
+        Value::About(number, _) | Value::Marked(number) | Value::Change(number) => exact(loaded, number),
+        Value::Share(_, 0) | Value::Bar(_, 0) => "0".to_owned(),
+        Value::Share(part, whole) | Value::Bar(part, whole) => format!("{:.6}", *part as f64 / *whole as f64),
         value => cell(&text(loaded, value)),
     }
 }
@@ -76,7 +79,7 @@ fn exact(loaded: &Loaded, value: &Value) -> String {
 fn text<'a>(loaded: &'a Loaded, value: &'a Value) -> Cow<'a, str> {
     let names = &loaded.names;
     match value {
-        Value::Stack(node) | Value::Frames(node) => {
+        Value::Stack(node) | Value::Innermost(node, _) | Value::Frames(node) => {
             let functions = functions_of(&loaded.tables, names, *node);
             let mut names: Vec<Cow<'_, str>> =
                 functions.map(|(_, step)| folded(&names.label(step.label).name)).collect();

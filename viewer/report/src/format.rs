@@ -1,7 +1,7 @@
 //! The formats in which documents are written.
 
 use crate::outline::{self, Form, outlines};
-use crate::table::Document;
+use crate::table::{Document, Readers};
 use crate::text::{Extent, Style};
 use crate::{csv, json, text};
 use engine::Loaded;
@@ -59,6 +59,11 @@ impl Format {
                 outline::write(out, &outlines(loaded, document, extent), self.form())
             }
         }
+    }
+
+    /// Who reads it.
+    pub fn readers(self) -> Readers {
+        if self == Format::Json { Readers::Programs } else { Readers::People }
     }
 
     /// The form of an outline in it.

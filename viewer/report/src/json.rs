@@ -3,37 +3,22 @@
 //! Within one schema, fields are added and never change their meaning. Numbers are exact, times are nanoseconds
 //! since the start of the recording, unknown names are null with a `reason`.
 
-mod allocator;
 mod check;
 mod cost;
-mod cpu;
 mod diff;
 mod document;
 mod dump;
-mod head;
-mod info;
-mod leaks;
-mod lines;
-mod nameless;
 mod report;
-mod reported;
-mod span;
 mod stack;
-mod start;
 mod tables;
 mod timeline;
 mod top;
 mod tree;
-mod unseen;
 
-pub use allocator::allocator;
 pub use check::check;
 pub use diff::diff;
 pub use document::{Fields, document};
 pub use dump::Dump;
-pub use info::info;
-pub use leaks::leaks;
-pub use lines::lines;
 pub use report::report;
 pub use tables::tables;
 pub use timeline::timeline;

@@ -1,5 +1,6 @@
 //! What a user can ask the views for.
 
+use crate::table::Readers;
 use analysis::{Amount, Cutoff, Metric, Share};
 use engine::{Grouping, Loaded};
 
@@ -55,7 +56,7 @@ impl ReportOptions {
         let usual = if grouping.is_some_and(Grouping::is_of_owner) { 0.0 } else { Self::MIN };
         let min = self.min.unwrap_or(Share::percent(usual));
         let few = if self.min.is_none() { Self::FEW } else { 0 };
-        Cutoff { few, ..self.cutoff(total, min, self.limit.unwrap_or(Self::LIMIT)) }
+        Cutoff { few, ..self.cutoff_of(total, min, self.limit.unwrap_or(Self::LIMIT)) }
     }
 
     /// The cutoff for programs. A full inverted tree has as many nodes as all stacks have frames, so it gets a
@@ -63,10 +64,18 @@ impl ReportOptions {
     pub(crate) fn cutoff_for_json(&self, total: Amount) -> Cutoff {
         let min = if self.shape == Shape::Inverted { Self::MIN } else { 0.0 };
         let min = self.min.unwrap_or(Share::percent(min));
-        self.cutoff(total, min, self.limit.unwrap_or(usize::MAX))
+        self.cutoff_of(total, min, self.limit.unwrap_or(usize::MAX))
     }
 
-    fn cutoff(&self, total: Amount, min: Share, limit: usize) -> Cutoff {
+    /// The cutoff for these readers.
+    pub(crate) fn cutoff(&self, loaded: &Loaded, readers: Readers) -> Cutoff {
+        match readers {
+            Readers::Programs => self.cutoff_for_json(self.metric.of(&loaded.profile.total)),
+            Readers::All | Readers::People => self.cutoff_for_text(loaded),
+        }
+    }
+
+    fn cutoff_of(&self, total: Amount, min: Share, limit: usize) -> Cutoff {
         Cutoff { least: min.least(self.metric.rank(total)), limit: limit.max(1), few: 0 }
     }
 }
@@ -86,17 +95,15 @@ pub struct DiffOptions {
 }
 
 impl DiffOptions {
-    /// The cutoff for people; `changes` is the sum of growth and shrinkage.
-    pub(crate) fn cutoff_for_text(&self, changes: i64) -> Cutoff {
-        let min = self.min.unwrap_or(Share::percent(ReportOptions::MIN));
-        let few = if self.min.is_none() { ReportOptions::FEW } else { 0 };
-        Cutoff { least: min.least(changes), limit: self.limit.unwrap_or(ReportOptions::LIMIT).max(1), few }
-    }
-
-    /// The cutoff for programs.
-    pub(crate) fn cutoff_for_json(&self, changes: i64) -> Cutoff {
-        let min = self.min.unwrap_or(Share::percent(0.0));
-        Cutoff { least: min.least(changes), limit: self.limit.unwrap_or(usize::MAX).max(1), few: 0 }
+    /// The cutoff for these readers; `changes` is the sum of growth and shrinkage.
+    pub(crate) fn cutoff(&self, changes: i64, readers: Readers) -> Cutoff {
+        let (min, limit, few) = match readers {
+            Readers::Programs => (0.0, usize::MAX, 0),
+            _ => (ReportOptions::MIN, ReportOptions::LIMIT, ReportOptions::FEW),
+        };
+        let few = if self.min.is_none() { few } else { 0 };
+        let min = self.min.unwrap_or(Share::percent(min));
+        Cutoff { least: min.least(changes), limit: self.limit.unwrap_or(limit).max(1), few }
     }
 }
 

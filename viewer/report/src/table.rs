@@ -17,8 +17,8 @@ mod value;
 
 pub use column::Column;
 pub use row::Row;
-pub use value::Value;
 pub(crate) use value::phrase;
+pub use value::{Fields, Value};
 
 use analysis::Metric;
 
@@ -27,16 +27,32 @@ use analysis::Metric;
 pub struct Document {
     /// Its name: that of the command, and the `document` of the JSON.
     pub id: &'static str,
+    /// What it begins with for programs.
+    pub head: Head,
     /// What it is about, in one line.
     pub title: Title,
     /// Why the numbers may not be what they seem, a line each.
     pub warnings: Vec<Value>,
     /// What to know before reading the numbers, a line each.
     pub notes: Vec<Value>,
-    /// Fields for programs, beside the tables.
-    pub fields: Vec<(&'static str, Value)>,
+    /// Fields for programs, before the tables.
+    pub fields: Fields,
     /// From top to bottom.
     pub tables: Vec<Table>,
+    /// Fields for programs, behind the tables.
+    pub more: Fields,
+}
+
+/// What a document begins with for programs, after its kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Head {
+    /// The file, what was chosen of it, and what that costs.
+    #[default]
+    Selection,
+    /// The file.
+    File,
+    /// Nothing.
+    Kind,
 }
 
 /// The first line of a document, after the name of the file and the part that is shown.
@@ -44,8 +60,12 @@ pub struct Document {
 pub enum Title {
     /// The amount of a metric, and what is hidden of it.
     Amount(Metric),
-    /// These words.
+    /// These words; nothing where they are empty.
     Words(Value),
+    /// None: only what to know before trusting the numbers.
+    None,
+    /// These words in place of file and part, since several are compared.
+    Alone(Value),
 }
 
 /// Rows under headings.
@@ -67,8 +87,8 @@ pub struct Table {
     pub key: Option<&'static str>,
     /// From top to bottom.
     pub rows: Vec<Row>,
-    /// An empty line stands before each row: rows are paragraphs.
-    pub is_spaced: bool,
+    /// How it looks.
+    pub layout: Layout,
     /// How rows beyond the limit are called: `more stack`.
     pub noun: &'static str,
     /// How many rows people get.
@@ -77,6 +97,18 @@ pub struct Table {
     pub more: u64,
     /// The rows below rows.
     pub below: Below,
+}
+
+/// How people see a table.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Layout {
+    /// Rows in columns.
+    #[default]
+    Rows,
+    /// An empty line stands before each row: rows are paragraphs.
+    Paragraphs,
+    /// What the first column names is the name of its row: there are no headings.
+    Facts,
 }
 
 /// Who gets a table.
@@ -121,8 +153,8 @@ pub struct Below {
 impl Document {
     /// A document of tables.
     pub fn new(id: &'static str, title: Title, tables: impl Into<Vec<Table>>) -> Self {
-        let (warnings, notes, fields) = Default::default();
-        Self { id, title, warnings, notes, fields, tables: tables.into() }
+        let (head, warnings, notes, fields, more) = Default::default();
+        Self { id, head, title, warnings, notes, fields, tables: tables.into(), more }
     }
 
     /// The tables that people get; below the first one, those with a row.
@@ -149,12 +181,30 @@ impl Table {
             heading,
             key: None,
             rows: Vec::new(),
-            is_spaced: false,
+            layout: Layout::Rows,
             noun: "more stack",
             most: Most::Asked,
             more: 0,
             below: Below::default(),
         }
+    }
+
+    /// Facts under a title, for people: what each is about, and the fact.
+    pub fn facts(
+        title: impl Into<Option<&'static str>>,
+        facts: impl IntoIterator<Item = (Value, Value)>,
+    ) -> Self {
+        let width = 26;
+        let rows = facts.into_iter().map(|(about, fact)| Row::new([about], fact)).collect();
+        let columns = [Column::shown("fact").left().width(width)];
+        let table = Self {
+            title: title.into(),
+            layout: Layout::Facts,
+            most: Most::All,
+            rows,
+            ..Self::new("facts", columns, "value")
+        };
+        table.only(Readers::People)
     }
 
     /// The same with a field for the names.
@@ -167,7 +217,7 @@ impl Table {
     #[must_use]
     pub fn spaced(self) -> Self {
         let below = Below { most: Most::All, ..self.below };
-        Self { is_spaced: true, below, ..self }
+        Self { layout: Layout::Paragraphs, below, ..self }
     }
 
     /// The same below a title.

@@ -1,25 +1,18 @@
 //! Views for terminals and files. Every name from a capture is escaped before it is written.
 
-mod beside;
 mod check;
 mod columns;
 mod cpu;
 mod diff;
 mod document;
 mod dump;
-mod early_ends;
 mod escape;
 mod estimate;
 mod extent;
 mod frames;
-mod function;
 mod functions;
 mod headline;
-mod info;
-mod leaks;
 mod line;
-mod lines;
-mod nameless;
 mod pages;
 mod place;
 mod report;
@@ -27,7 +20,6 @@ mod retained_tree;
 mod stack_line;
 mod stacks;
 mod style;
-mod summary;
 mod timeline;
 mod top;
 mod tree;
@@ -36,24 +28,17 @@ mod units;
 mod words;
 
 pub use crate::options::DumpOptions;
-pub use beside::pages_text;
 pub use check::check;
 pub(crate) use check::{case as check_case, culprits, result as check_result, word as check_word};
-pub use cpu::allocator;
-pub use diff::diff;
+pub use diff::{diff, diff_lines};
 pub(crate) use document::title;
 pub use document::{document, document_lines, table_lines};
 pub use dump::Dump;
 pub use escape::{columns, escape, fit};
 pub use extent::Extent;
 pub(crate) use extent::Shown;
-pub use function::function;
-pub use headline::{caveats, scope, warning_texts};
-pub use headline::{subject, unsampled_texts};
-pub use info::info;
-pub use leaks::leaks;
+pub use headline::{caveats, pages_text, scope, unsampled_texts, warning_texts};
 pub use line::Line;
-pub use lines::lines;
 pub use pages::pages_tree;
 pub use place::{detail, detail_of_frame, fit_name, place};
 pub use report::report;
@@ -62,7 +47,6 @@ pub use retained_tree::retained_tree;
 pub(crate) use stack_line::not_shown;
 pub use stack_line::stack_line;
 pub use style::{Role, Style};
-pub use summary::{overview, summary};
 pub use timeline::{timeline, timeline_steps};
 pub use top::{
     top, top_columns, top_function_name, top_function_numbers, top_header, top_is_narrow, top_numbers,

@@ -3,40 +3,66 @@
 //! A builder turns what the analysis found into a [`Document`]. It reads nothing, writes
 //! nothing and formats nothing, so that the view is in every format at once.
 //!
-//! A view that needs no options of its own is one file, and one entry in [`VIEWS`]: the command line has a command for
-//! each of them, and the terminal a page.
+//! A view that needs no options of its own is one file, and one entry in [`VIEWS`]: the command line has it as
+//! `blocks --by`, and the terminal as a page.
 
+mod allocator;
+mod diff;
 mod failed;
+pub(crate) mod fields;
+mod footnotes;
 mod frees;
+mod function;
 mod history;
 mod holder;
+mod info;
 mod invalid_frees;
+mod leaks;
 mod lifetimes;
+mod lines;
+mod modules;
+mod nothing;
+mod numbers;
+mod outside;
 mod pages;
 mod reallocs;
 mod resident;
 mod retained;
 mod scan;
 mod sizes;
+mod snapshots;
+mod summary;
 mod temporary;
 mod threads;
 
+pub use allocator::allocator;
+pub use diff::diff;
+pub(crate) use diff::{changed, losses};
 pub use failed::failed;
-pub(crate) use failed::{asked_for, failed_in_all};
+pub(crate) use footnotes::footnotes;
 pub use frees::{endpoints, frees};
+pub use function::function;
 pub use history::history;
+pub use holder::holder;
 pub(crate) use holder::several_name;
-pub use holder::{cycles, holder, kept_by, led_to, unreachable_too};
+pub use info::{info, scans};
 pub use invalid_frees::invalid_frees;
+pub use leaks::leaks;
 pub use lifetimes::lifetimes;
+pub use lines::lines;
+pub use nothing::subject;
+pub(crate) use nothing::{nothing, unsampled};
+pub(crate) use numbers::{Numbers, heads};
+pub(crate) use outside::outside_of_heap;
 pub use pages::{head_of_pages, pages};
 pub use reallocs::reallocs;
 pub use resident::resident;
 pub(crate) use retained::head_of_scan;
-pub use retained::{UNREACHABLE, retained};
-pub(crate) use scan::scan_fields;
+pub use retained::{UNREACHABLE, retained, retained_at};
 pub use scan::{ScanHead, scanned_fields};
 pub use sizes::sizes;
+pub(crate) use snapshots::{ERROR, after_end, snapshot_note};
+pub use summary::summary;
 pub use temporary::temporary;
 pub use threads::threads;
 
@@ -51,12 +77,10 @@ use engine::{Analyzer, Error, Loaded, Naming};
 pub struct View {
     /// Its name.
     pub id: &'static str,
+    /// What its rows are, in a word.
+    pub by: &'static str,
     /// What it shows, in one line.
     pub about: &'static str,
-    /// What else to know about it.
-    pub more: &'static str,
-    /// True if there is more to ask for than a question has, so that the command line has a command of its own.
-    pub has_options: bool,
     /// Answers a question.
     pub ask: fn(Question<'_>) -> Result<(Loaded, Document), Error>,
 }
@@ -74,12 +98,18 @@ pub struct Question<'a> {
 }
 
 /// All of them.
-pub const VIEWS: [&View; 4] = [&sizes::VIEW, &lifetimes::VIEW, &reallocs::VIEW, &threads::VIEW];
+pub const VIEWS: [&View; 6] =
+    [&sizes::VIEW, &lifetimes::VIEW, &reallocs::VIEW, &threads::VIEW, &modules::VIEW, &temporary::VIEW];
 
 impl View {
     /// The view with this name.
     pub fn named(id: &str) -> Option<&'static View> {
         VIEWS.into_iter().find(|view| view.id == id)
+    }
+
+    /// The view with such rows.
+    pub fn by(word: &str) -> Option<&'static View> {
+        VIEWS.into_iter().find(|view| view.by == word)
     }
 }
 

@@ -3,6 +3,7 @@
 use engine::Loaded;
 use report::json;
 use report::text::{pages_text, unsampled_texts, warning_texts};
+use report::views::info;
 use serde_json::Value;
 use std::io;
 
@@ -27,7 +28,7 @@ pub(super) struct Overview {
 /// What a capture says about itself, as far as fits into a page.
 pub(super) fn overview(loaded: &Loaded) -> io::Result<Overview> {
     let mut text = Vec::new();
-    json::info(&mut text, loaded)?;
+    json::document(&mut text, loaded, &info(loaded, usize::MAX))?;
     let mut document: Value = serde_json::from_slice(&text)?;
     let left_out = without_the_first(&mut document["scans"]) + cut(&mut document);
     let warnings = warning_texts(loaded).into_iter().chain(unsampled_texts(loaded));

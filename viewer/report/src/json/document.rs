@@ -1,43 +1,34 @@
 //! Documents for programs: a field for each value that has one, in the order of the columns.
 
-use super::start::{AgeFields, AmountFields, Start, hex, stack, thread};
-use super::write_document;
-use crate::table::{Document, Row, Table, Value};
-use analysis::LabelId;
+use super::stack::{Stack, who};
+use super::{SCHEMA, cost, write_document};
+use crate::table::{self, Document, Head, Row, Table, Value};
+use crate::views::fields;
 use analysis::lifetimes::Age;
-use capture::ProcessId;
+use analysis::{Cost, LabelId, Spread};
 use engine::Loaded;
 use serde::ser::{Error, SerializeMap};
 use serde::{Serialize, Serializer};
 use std::io::{self, Write};
 
-#[derive(Serialize)]
-struct Whole<'a> {
-    #[serde(flatten)]
-    start: Start<'a>,
-    #[serde(flatten)]
-    rest: Rest<'a>,
-}
-
-/// Fields that a document of another kind has as well.
+/// Fields of a document or a part of it.
 pub struct Fields<'a> {
     /// What ids in values refer to.
     pub loaded: &'a Loaded,
     /// The fields.
-    pub fields: Vec<(&'static str, Value)>,
+    pub fields: table::Fields,
 }
 
-impl Serialize for Fields<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        self.fields.iter().try_for_each(|(key, value)| field(&mut map, self.loaded, key, value))?;
-        map.end()
+impl<'a> Fields<'a> {
+    /// All costs of something.
+    pub(super) fn costs(loaded: &'a Loaded, cost: Cost, spread: Cost<Spread>) -> Self {
+        Self { loaded, fields: vec![("", Value::costs(cost, spread))] }
     }
 }
 
-/// The fields of the document's own.
-struct Rest<'a> {
+struct Whole<'a> {
     loaded: &'a Loaded,
+    head: table::Fields,
     document: &'a Document,
 }
 
@@ -64,20 +55,39 @@ struct Field<'a> {
 /// # Errors
 /// Those of the writer.
 pub fn document(out: &mut dyn Write, loaded: &Loaded, document: &Document) -> io::Result<()> {
-    let start = Start::new(loaded, document.id);
-    write_document(out, &Whole { start, rest: Rest { loaded, document } })
+    let mut head = kind(document.id);
+    if document.head != Head::Kind {
+        head.extend(fields::head(loaded));
+    }
+    if document.head == Head::Selection {
+        head.extend(fields::selection(loaded));
+    }
+    write_document(out, &Whole { loaded, head, document })
 }
 
-impl Serialize for Rest<'_> {
+/// What every document begins with.
+pub(super) fn kind(id: &'static str) -> table::Fields {
+    vec![("schema", Value::Id(SCHEMA.into())), ("document", id.into())]
+}
+
+impl Serialize for Whole<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let &Self { loaded, document } = self;
+        let &Self { loaded, document, .. } = self;
         let mut map = serializer.serialize_map(None)?;
-        for (key, value) in &document.fields {
-            field(&mut map, loaded, key, value)?;
-        }
+        write_fields(&mut map, loaded, &self.head)?;
+        write_fields(&mut map, loaded, &document.fields)?;
         for table in document.for_programs() {
             map.serialize_entry(table.id, &Rows { loaded, table, rows: &table.rows, is_top: true })?;
         }
+        write_fields(&mut map, loaded, &document.more)?;
+        map.end()
+    }
+}
+
+impl Serialize for Fields<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        write_fields(&mut map, self.loaded, &self.fields)?;
         map.end()
     }
 }
@@ -107,6 +117,14 @@ impl Serialize for RowFields<'_> {
     }
 }
 
+fn write_fields<M: SerializeMap>(
+    map: &mut M,
+    loaded: &Loaded,
+    fields: &[(&'static str, Value)],
+) -> Result<(), M::Error> {
+    fields.iter().try_for_each(|(key, value)| field(map, loaded, key, value))
+}
+
 /// Writes a field, or those of a value that has several and none of its own.
 fn field<M: SerializeMap>(
     map: &mut M,
@@ -121,6 +139,18 @@ fn field<M: SerializeMap>(
             map.serialize_entry("blocks", &amount.blocks)?;
             map.serialize_entry("bytes", &amount.bytes)
         }
+        Value::Estimate(amount, spread) => {
+            field(map, loaded, "", &Value::Amount(*amount))?;
+            if loaded.profile.sampling.is_none() {
+                return Ok(());
+            }
+            map.serialize_entry("blocks_stderr", &spread.blocks_error())?;
+            map.serialize_entry("bytes_stderr", &spread.bytes_error())
+        }
+        Value::Costs(costs) => cost::fields(map, loaded, &costs.0, &costs.1),
+        Value::Errors(errors) => {
+            errors.iter().try_for_each(|(key, error)| map.serialize_entry(&format!("{key}_stderr"), error))
+        }
         Value::Age(age) => {
             map.serialize_entry("below_ns", &age.end_ns())?;
             map.serialize_entry("ended", &(*age != Age::LEFT))
@@ -129,7 +159,8 @@ fn field<M: SerializeMap>(
             map.serialize_entry("first", &class.first())?;
             map.serialize_entry("last", &class.last())
         }
-        Value::Record(fields) => fields.iter().try_for_each(|(key, value)| field(map, loaded, key, value)),
+        Value::Who(label) => who(&loaded.tables, &loaded.names, *label).fields(map),
+        Value::Record(fields) => write_fields(map, loaded, fields),
         value => Err(M::Error::custom(format_args!("{value:?} has no fields of its own"))),
     }
 }
@@ -137,7 +168,7 @@ fn field<M: SerializeMap>(
 impl Serialize for Field<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let &Self { loaded, value } = self;
-        let pid = |process: ProcessId| loaded.tables.processes.get(process.index()).map(|row| row.pid);
+        let tables = &loaded.tables;
         match value {
             Value::Empty | Value::Unknown | Value::Function(LabelId::EVERYTHING) => {
                 serializer.serialize_none()
@@ -147,27 +178,51 @@ impl Serialize for Field<'_> {
             Value::Count(number) | Value::Counted(number, _) | Value::Bytes(number) => {
                 serializer.serialize_i128(*number)
             }
-            Value::Amount(amount) => AmountFields::from(*amount).serialize(serializer),
+            Value::Cpu(weight) => serializer.serialize_i64(*weight),
+            Value::About(number, _) | Value::Marked(number) | Value::Change(number) => {
+                Field { loaded, value: number }.serialize(serializer)
+            }
             Value::Share(part, whole) => serializer.serialize_f64(*part as f64 / *whole as f64),
             Value::Id(number) | Value::Duration(number) | Value::Time(number) => {
                 serializer.serialize_u64(*number)
             }
             Value::Factor(factor) => serializer.serialize_f64(*factor),
-            Value::Ages(ages) => {
-                serializer.collect_seq(ages.iter().map(|&(age, amount)| AgeFields::new(age, amount)))
+            Value::Ages(ages) => serializer.collect_seq(ages.iter().map(|&(age, amount)| Fields {
+                loaded,
+                fields: vec![("", Value::Age(age)), ("", Value::Amount(amount))],
+            })),
+            Value::Address(address) => serializer.serialize_str(&format!("{address:#x}")),
+            Value::Stack(node) | Value::Innermost(node, _) | Value::Frames(node) => {
+                Stack { tables, names: &loaded.names, node: *node }.serialize(serializer)
             }
-            Value::Address(address) => serializer.serialize_str(&hex(*address)),
-            Value::Stack(node) | Value::Frames(node) => stack(loaded, *node).serialize(serializer),
             Value::Function(label) => serializer.serialize_str(&loaded.names.label(*label).name),
-            Value::Thread(id) => thread(loaded, *id).serialize(serializer),
-            Value::Process(process) => pid(*process).serialize(serializer),
+            Value::Thread(id) => tables
+                .threads
+                .get(id.index())
+                .map(|row| Fields {
+                    loaded,
+                    fields: vec![
+                        ("pid", Value::Process(row.process)),
+                        ("tid", Value::Id(row.tid.into())),
+                        ("name", Value::name(&row.name)),
+                    ],
+                })
+                .serialize(serializer),
+            Value::Process(id) => tables.processes.get(id.index()).map(|row| row.pid).serialize(serializer),
             Value::List(values) => serializer.collect_seq(values.iter().map(|value| Field { loaded, value })),
-            value @ (Value::Age(_) | Value::Sizes(_) | Value::Record(_)) => {
+            Value::Listed(names, _) => names.serialize(serializer),
+            Value::Texts(texts) => texts.serialize(serializer),
+            Value::Phrase(_)
+            | Value::Bar(..)
+            | Value::Error(..)
+            | Value::Place(..)
+            | Value::Rest(..)
+            | Value::Errors(_) => Err(S::Error::custom("this is for people")),
+            value => {
                 let mut map = serializer.serialize_map(None)?;
                 field(&mut map, loaded, "", value)?;
                 map.end()
             }
-            Value::Phrase(_) => Err(S::Error::custom("a phrase is for people")),
         }
     }
 }

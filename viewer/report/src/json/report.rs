@@ -1,18 +1,16 @@
 //! `report --json`: rows of stacks, of functions, or the nodes of a tree.
 
-use super::cost::CostFields;
-use super::head::Head;
-use super::span::SpanFields;
+use super::document::{Fields, kind};
 use super::stack::{Stack, Who, who};
 use super::tree::{NodeFields, nodes};
-use super::unseen::UnseenFields;
 use super::write_document;
 use crate::options::{ReportOptions, Shape};
+use crate::table::Value;
+use crate::views::fields;
 use analysis::{
     Cost, Cutoff, FunctionCost, FunctionPlace, Metric, Row, Spread, StackState, Tree, call_of_row,
     functions as costs_of, natural, places_of_functions, rows, stack_states,
 };
-use capture::Sampling;
 use engine::Loaded;
 use serde::Serialize;
 use std::io::{self, Write};
@@ -20,18 +18,7 @@ use std::io::{self, Write};
 #[derive(Serialize)]
 struct Document<'a> {
     #[serde(flatten)]
-    head: Head<'a>,
-    /// Mean sampling interval in bytes, none when everything was recorded.
-    sample_interval: Option<u64>,
-    /// Name of the pool whose blocks were counted.
-    heap: Option<&'a str>,
-    by: &'static str,
-    #[serde(flatten)]
-    span: SpanFields,
-    peak_time_ns: u64,
-    total: CostFields,
-    /// What a filter left out, none when nothing was selected.
-    unseen: Option<UnseenFields<'a>>,
+    fields: Fields<'a>,
     #[serde(flatten)]
     body: Body<'a>,
 }
@@ -39,7 +26,7 @@ struct Document<'a> {
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Body<'a> {
-    Stacks { rows: Vec<StackFields<'a>>, hidden: Box<Hidden> },
+    Stacks { rows: Vec<StackFields<'a>>, hidden: Hidden<'a> },
     Functions { functions: Vec<FunctionFields<'a>>, hidden_functions: usize },
     Nodes { nodes: Vec<NodeFields<'a>> },
 }
@@ -50,15 +37,15 @@ struct StackFields<'a> {
     call: &'static str,
     state: &'static str,
     #[serde(flatten)]
-    cost: CostFields,
+    cost: Fields<'a>,
 }
 
 /// The sum of the hidden rows.
 #[derive(Serialize)]
-struct Hidden {
+struct Hidden<'a> {
     rows: usize,
     #[serde(flatten)]
-    cost: CostFields,
+    cost: Fields<'a>,
 }
 
 #[derive(Serialize)]
@@ -103,17 +90,20 @@ impl FunctionErrors {
 pub fn report(out: &mut dyn Write, loaded: &Loaded, options: &ReportOptions) -> io::Result<()> {
     let total = options.metric.of(&loaded.profile.total);
     let cutoff = options.cutoff_for_json(total);
-    let document = Document {
-        head: Head::new(loaded, "report"),
-        sample_interval: loaded.profile.sampling.map(Sampling::interval),
-        heap: loaded.heap_name(),
-        by: options.metric.name(),
-        span: SpanFields::from(loaded.profile.span),
-        peak_time_ns: loaded.profile.peak.at.time,
-        total: CostFields::new(loaded, &loaded.profile.total, &loaded.profile.total_spread),
-        unseen: UnseenFields::new(loaded),
-        body: body(loaded, options, cutoff),
-    };
+    let mut fields = kind("report");
+    fields.extend(fields::head(loaded));
+    fields.extend([
+        ("sample_interval", fields::sample_interval(loaded)),
+        ("heap", Value::known(loaded.heap_name().map(Value::name))),
+        ("by", options.metric.name().into()),
+    ]);
+    fields.extend(fields::span(loaded.profile.span));
+    fields.extend([
+        ("peak_time_ns", Value::Time(loaded.profile.peak.at.time)),
+        ("total", fields::total(loaded)),
+        ("unseen", fields::unseen(loaded.seen.as_ref())),
+    ]);
+    let document = Document { fields: Fields { loaded, fields }, body: body(loaded, options, cutoff) };
     write_document(out, &document)
 }
 
@@ -150,14 +140,11 @@ fn stacks(loaded: &Loaded, rows: Vec<Row>, metric: Metric, cutoff: Cutoff) -> Bo
         stack: Stack { tables: &loaded.tables, names: &loaded.names, node: row.node },
         call: call_of_row(&loaded.tables, row.node, &row.cost),
         state: states.get(row.node.index()).copied().unwrap_or(StackState::Incomplete).name(),
-        cost: CostFields::new(loaded, &row.cost, &row.spread),
+        cost: Fields::costs(loaded, row.cost, row.spread),
     });
     Body::Stacks {
         rows: fields.collect(),
-        hidden: Box::new(Hidden {
-            rows: rows.len() - shown,
-            cost: CostFields::new(loaded, &rest, &rest_spread),
-        }),
+        hidden: Hidden { rows: rows.len() - shown, cost: Fields::costs(loaded, rest, rest_spread) },
     }
 }
 

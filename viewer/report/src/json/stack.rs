@@ -2,6 +2,7 @@
 
 use analysis::{Kind, LabelId, Names, Script, Step, functions_of, process_name};
 use capture::{Frame, FrameId, NodeId, StringId, Tables};
+use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
 /// A function on a stack.
@@ -33,17 +34,44 @@ pub(super) struct OwnerFields<'a> {
 }
 
 /// What a row of a table or a node of a tree stands for.
-#[derive(Serialize)]
 pub(super) struct Who<'a> {
     name: &'a str,
     kind: &'static str,
     function: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     function_start: Option<String>,
     module: Option<&'a str>,
     reason: Option<&'a str>,
-    #[serde(flatten)]
     owner: Option<OwnerFields<'a>>,
+}
+
+impl Serialize for Who<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        self.fields(&mut map)?;
+        map.end()
+    }
+}
+
+impl Who<'_> {
+    /// Writes its fields into those of something else.
+    pub(super) fn fields<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
+        map.serialize_entry("name", self.name)?;
+        map.serialize_entry("kind", self.kind)?;
+        map.serialize_entry("function", &self.function)?;
+        if let Some(start) = &self.function_start {
+            map.serialize_entry("function_start", start)?;
+        }
+        map.serialize_entry("module", &self.module)?;
+        map.serialize_entry("reason", &self.reason)?;
+        let Some(OwnerFields { pid, process, tid, thread }) = &self.owner else { return Ok(()) };
+        map.serialize_entry("pid", pid)?;
+        map.serialize_entry("process", process)?;
+        if let (Some(tid), Some(thread)) = (tid, thread) {
+            map.serialize_entry("tid", tid)?;
+            map.serialize_entry("thread", thread)?;
+        }
+        Ok(())
+    }
 }
 
 /// The functions of a stack, innermost first, without call kinds and end markers. They are generated while being

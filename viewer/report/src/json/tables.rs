@@ -3,29 +3,15 @@
 //! A report writes every stack in full, which is easy to read but takes a gigabyte for a capture of some ten thousand
 //! deep stacks. Here a stack is a number, as in the capture, with its frame and the number of its caller's stack.
 
-use super::SCHEMA;
-use super::cost::CostFields;
-use super::span::SpanFields;
+use super::document::{Fields, kind};
 use super::stack::{FrameFields, frame_fields};
+use crate::table::Value;
+use crate::views::fields::{sample_interval, span, total};
 use analysis::{StackState, call_of_row, process_name, stack_states};
-use capture::{Frame, FrameId, Node, NodeId, Sampling};
+use capture::{Frame, FrameId, Node, NodeId};
 use engine::Loaded;
 use serde::Serialize;
 use std::io::{self, Write};
-
-#[derive(Serialize)]
-struct Head<'a> {
-    schema: u32,
-    document: &'static str,
-    file: &'a str,
-    cut: Option<&'a str>,
-    sample_interval: Option<u64>,
-    duration_ns: u64,
-    #[serde(flatten)]
-    span: SpanFields,
-    peak_time_ns: u64,
-    total: CostFields,
-}
 
 #[derive(Serialize)]
 struct ProcessFields {
@@ -47,13 +33,13 @@ struct NodeFields {
 }
 
 #[derive(Serialize)]
-struct RowFields {
+struct RowFields<'a> {
     process: u32,
     stack: u32,
     call: &'static str,
     state: &'static str,
     #[serde(flatten)]
-    cost: CostFields,
+    cost: Fields<'a>,
 }
 
 /// Writes the tables, a line for each row.
@@ -61,17 +47,16 @@ struct RowFields {
 /// # Errors
 /// Those of the writer.
 pub fn tables(out: &mut dyn Write, loaded: &Loaded) -> io::Result<()> {
-    let head = Head {
-        schema: SCHEMA,
-        document: "tables",
-        file: &loaded.source.file,
-        cut: loaded.source.cut.as_deref(),
-        sample_interval: loaded.profile.sampling.map(Sampling::interval),
-        duration_ns: loaded.duration_ns(),
-        span: SpanFields::from(loaded.profile.span),
-        peak_time_ns: loaded.profile.peak.at.time,
-        total: CostFields::new(loaded, &loaded.profile.total, &loaded.profile.total_spread),
-    };
+    let mut fields = kind("tables");
+    fields.extend([
+        ("file", Value::name(&loaded.source.file)),
+        ("cut", Value::known(loaded.source.cut.clone())),
+        ("sample_interval", sample_interval(loaded)),
+        ("duration_ns", Value::Duration(loaded.duration_ns())),
+    ]);
+    fields.extend(span(loaded.profile.span));
+    fields.extend([("peak_time_ns", Value::Time(loaded.profile.peak.at.time)), ("total", total(loaded))]);
+    let head = Fields { loaded, fields };
     let head = serde_json::to_string(&head)?;
     // The tables are written row by row: all at once may not fit into memory.
     write!(out, "{}", head.strip_suffix('}').unwrap_or(&head))?;
@@ -86,7 +71,7 @@ pub fn tables(out: &mut dyn Write, loaded: &Loaded) -> io::Result<()> {
         stack: site.node.0,
         call: call_of_row(tables, site.node, &site.cost),
         state: states.get(site.node.index()).copied().unwrap_or(StackState::Incomplete).name(),
-        cost: CostFields::new(loaded, &site.cost, &spread),
+        cost: Fields::costs(loaded, site.cost, spread),
     });
     table(out, "rows", rows)?;
     writeln!(out, "}}")

@@ -1,59 +1,13 @@
 //! `timeline --json`: the heap over time.
 
-use super::head::Head;
-use super::span::SpanFields;
+use super::document::{Fields, kind};
 use super::write_document;
+use crate::table::Value;
+use crate::views::fields::{head, sample_interval, span};
 use analysis::{Timeline, Track, resident};
 use capture::CounterKind;
 use engine::Loaded;
-use serde::Serialize;
 use std::io::{self, Write};
-
-#[derive(Serialize)]
-struct Document<'a> {
-    #[serde(flatten)]
-    head: Head<'a>,
-    sample_interval: Option<u64>,
-    #[serde(flatten)]
-    span: SpanFields,
-    peak_time_ns: u64,
-    peak_bytes: i64,
-    peak_blocks: i64,
-    start_ns: u64,
-    step_ns: u64,
-    steps: Vec<Step>,
-    tracks: Vec<TrackFields<'a>>,
-}
-
-#[derive(Serialize)]
-struct TrackFields<'a> {
-    name: &'a str,
-    counts: Vec<i64>,
-    sums: Vec<i64>,
-}
-
-#[derive(Serialize)]
-struct Step {
-    end_ns: u64,
-    held_bytes: i64,
-    held_blocks: i64,
-    peak_bytes: i64,
-    peak_blocks: i64,
-    allocations: i64,
-    bytes: i64,
-    frees: i64,
-    freed_bytes: i64,
-    rss_bytes: Option<i64>,
-    pss_bytes: Option<i64>,
-    swap_bytes: Option<i64>,
-}
-
-impl<'a> From<&'a Track> for TrackFields<'a> {
-    fn from(track: &'a Track) -> Self {
-        let counts = track.steps.iter().map(|step| step.blocks).collect();
-        Self { name: &track.name, counts, sums: track.steps.iter().map(|step| step.bytes).collect() }
-    }
-}
 
 /// Writes the steps.
 ///
@@ -66,31 +20,42 @@ pub fn timeline(out: &mut dyn Write, loaded: &Loaded, timeline: &Timeline) -> io
         resident(&loaded.counters, kind, &loaded.tables.processes, ends)
     };
     let [rss, pss, swap] = [CounterKind::Rss, CounterKind::Pss, CounterKind::Swap].map(of_kernel);
-    let steps = timeline.buckets.iter().enumerate().map(|(index, step)| Step {
-        end_ns: timeline.end_of(index),
-        held_bytes: step.held.bytes,
-        held_blocks: step.held.blocks,
-        peak_bytes: step.peak.bytes,
-        peak_blocks: step.peak.blocks,
-        allocations: step.allocated.blocks,
-        bytes: step.allocated.bytes,
-        frees: step.freed.blocks,
-        freed_bytes: step.freed.bytes,
-        rss_bytes: rss.get(index).copied(),
-        pss_bytes: pss.get(index).copied(),
-        swap_bytes: swap.get(index).copied(),
-    });
-    let document = Document {
-        head: Head::new(loaded, "timeline"),
-        sample_interval: profile.sampling.map(capture::Sampling::interval),
-        span: SpanFields::from(profile.span),
-        peak_time_ns: profile.peak.at.time,
-        peak_bytes: profile.peak.held.bytes,
-        peak_blocks: profile.peak.held.blocks,
-        start_ns: timeline.start,
-        step_ns: timeline.width,
-        steps: steps.collect(),
-        tracks: timeline.beside.tracks.iter().map(TrackFields::from).collect(),
+    let step = |(index, step): (usize, &analysis::Bucket)| {
+        let read = |sizes: &[i64]| Value::known(sizes.get(index).copied().map(Value::bytes));
+        Value::Record(vec![
+            ("end_ns", Value::Time(timeline.end_of(index))),
+            ("held_bytes", Value::bytes(step.held.bytes)),
+            ("held_blocks", Value::count(step.held.blocks)),
+            ("peak_bytes", Value::bytes(step.peak.bytes)),
+            ("peak_blocks", Value::count(step.peak.blocks)),
+            ("allocations", Value::count(step.allocated.blocks)),
+            ("bytes", Value::bytes(step.allocated.bytes)),
+            ("frees", Value::count(step.freed.blocks)),
+            ("freed_bytes", Value::bytes(step.freed.bytes)),
+            ("rss_bytes", read(&rss)),
+            ("pss_bytes", read(&pss)),
+            ("swap_bytes", read(&swap)),
+        ])
     };
-    write_document(out, &document)
+    let track = |track: &Track| {
+        let numbers = |of: fn(&analysis::Amount) -> i64| {
+            Value::List(track.steps.iter().map(|step| Value::count(of(step))).collect())
+        };
+        let (counts, sums) = (numbers(|step| step.blocks), numbers(|step| step.bytes));
+        Value::Record(vec![("name", Value::name(&track.name)), ("counts", counts), ("sums", sums)])
+    };
+    let mut fields = kind("timeline");
+    fields.extend(head(loaded));
+    fields.push(("sample_interval", sample_interval(loaded)));
+    fields.extend(span(profile.span));
+    fields.extend([
+        ("peak_time_ns", Value::Time(profile.peak.at.time)),
+        ("peak_bytes", Value::bytes(profile.peak.held.bytes)),
+        ("peak_blocks", Value::count(profile.peak.held.blocks)),
+        ("start_ns", Value::Time(timeline.start)),
+        ("step_ns", Value::Duration(timeline.width)),
+        ("steps", Value::List(timeline.buckets.iter().enumerate().map(step).collect())),
+        ("tracks", Value::List(timeline.beside.tracks.iter().map(track).collect())),
+    ]);
+    write_document(out, &Fields { loaded, fields })
 }

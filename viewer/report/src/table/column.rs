@@ -13,12 +13,14 @@ pub struct Column {
     pub width: usize,
     /// Left out where there is little room: other views have the same number.
     pub is_minor: bool,
+    /// Aligned to the left: words.
+    pub is_left: bool,
 }
 
 impl Column {
     /// With a field and a heading.
     pub fn new(key: &'static str, title: &'static str) -> Self {
-        Self { key: Some(key), title: Some(title.into()), width: 10, is_minor: false }
+        Self { key: Some(key), title: Some(title.into()), width: 10, is_minor: false, is_left: false }
     }
 
     /// Without a field.
@@ -35,6 +37,12 @@ impl Column {
     #[must_use]
     pub fn width(self, width: usize) -> Self {
         Self { width, ..self }
+    }
+
+    /// The same, aligned to the left.
+    #[must_use]
+    pub fn left(self) -> Self {
+        Self { is_left: true, ..self }
     }
 
     /// The same, left out where there is little room.

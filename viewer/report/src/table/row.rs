@@ -2,6 +2,7 @@
 
 use super::Value;
 use capture::NodeId;
+use std::borrow::Cow;
 
 /// A row: its numbers, what they are about, and rows below it.
 #[derive(Clone, Debug, Default)]
@@ -20,6 +21,11 @@ impl Row {
     /// With these numbers about this.
     pub fn new(cells: impl Into<Vec<Value>>, name: impl Into<Value>) -> Self {
         Self { cells: cells.into(), name: name.into(), ..Self::default() }
+    }
+
+    /// So many rows that are left out, and the option that shows them.
+    pub(crate) fn rest(number: usize, noun: impl Into<Cow<'static, str>>, option: &'static str) -> Self {
+        Self::new([], Value::Rest(number, noun.into(), option))
     }
 
     /// The same with rows below it.

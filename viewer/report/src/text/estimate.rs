@@ -2,11 +2,9 @@
 
 use super::line::Line;
 use super::style::Role;
+use crate::views::ERROR;
 use analysis::{Amount, Spread, format};
 use engine::Loaded;
-
-/// What stands behind `±`. It is computed from the samples, and so is itself an estimate.
-pub(super) const ERROR: &str = "± is one standard error, too small where samples are few";
 
 /// A number of bytes with its standard error, if it has one.
 pub(super) fn bytes(amount: Amount, spread: Spread) -> String {

@@ -5,9 +5,11 @@ use super::escape::escape;
 use super::estimate;
 use super::line::{Line, print};
 use super::style::{Role, Style};
-use analysis::format::{count, counted, counted as plain, duration, listed};
-use analysis::{Amount, Instant, Metric, Profile, Span};
-use capture::Lost;
+use super::words::words;
+use crate::table::Value;
+use crate::views::{after_end, losses, outside_of_heap, snapshot_note, unsampled};
+use analysis::format::{counted, counted as plain, duration};
+use analysis::{Amount, Metric, Profile, Span, seems_later};
 use engine::suppression::Left;
 use engine::{Loaded, Seen};
 use std::io::{self, Write};
@@ -51,7 +53,7 @@ pub(super) fn lines(loaded: &Loaded, metric: Metric) -> Vec<Line> {
     }
     lines.extend(warning_lines(loaded));
     if metric == Metric::Cpu {
-        lines.extend(unsampled_lines(loaded));
+        lines.extend(unsampled_texts(loaded).into_iter().map(warning));
     }
     lines
 }
@@ -66,34 +68,18 @@ fn suppressed(loaded: &Loaded) -> Option<Line> {
     (!hidden.is_zero()).then(|| vec![(Role::Detail, text())])
 }
 
-/// Writes what the samples do not cover, and what to do about it.
-pub(super) fn unsampled(out: &mut dyn Write, loaded: &Loaded, style: &Style) -> io::Result<()> {
-    print(out, &unsampled_lines(loaded), style)
+/// What samples do not cover, a line each.
+pub fn unsampled_texts(loaded: &Loaded) -> Vec<String> {
+    unsampled(loaded).iter().map(|text| words(loaded, text, usize::MAX)).collect()
 }
 
-fn unsampled_lines(loaded: &Loaded) -> Vec<Line> {
-    unsampled_texts(loaded).into_iter().map(warning).collect()
+/// What was mapped apart from the heap, if that is more; a sentence.
+pub fn pages_text(loaded: &Loaded) -> Option<String> {
+    outside_of_heap(loaded).map(|text| words(loaded, &text, usize::MAX))
 }
 
 pub(super) fn warning(text: String) -> Line {
     vec![(Role::Warning, format!("warning: {text}"))]
-}
-
-/// What samples do not cover, a line each: work without samples, and truncated stacks.
-pub fn unsampled_texts(loaded: &Loaded) -> Vec<String> {
-    let Some(cpu) = loaded.tables.summary.as_ref().map(|summary| &summary.cpu) else { return Vec::new() };
-    let mut texts = Vec::new();
-    if !cpu.refused.is_empty() {
-        texts.push(escape(&cpu.refused).into_owned());
-    }
-    if cpu.truncated > cpu.samples / 10 {
-        texts.push(format!(
-            "{} of {} have truncated stacks, below [truncated stack]: --cpu-stack 60K copies the most",
-            count(cpu.truncated),
-            plain(cpu.samples, "sample")
-        ));
-    }
-    texts
 }
 
 /// What the numbers are about: the file, the heap if it is one of the program's own, and the part of the time.
@@ -132,15 +118,6 @@ fn when_left(span: Span) -> &'static str {
     }
 }
 
-/// Why the end of blocks is uncertain.
-pub(super) fn interruption(gaps: u64, pauses: u64) -> &'static str {
-    match (gaps, pauses) {
-        (_, 0) => "a gap",
-        (0, _) => "a pause",
-        _ => "a gap or a pause",
-    }
-}
-
 fn cpu_time(loaded: &Loaded, amount: Amount) -> String {
     CpuUnit::of(loaded).of_weight(amount.bytes)
 }
@@ -171,77 +148,24 @@ pub(super) fn warnings(out: &mut dyn Write, loaded: &Loaded, style: &Style) -> i
 
 /// The same as lines.
 pub(super) fn warning_lines(loaded: &Loaded) -> Vec<Line> {
-    let notes = estimate::note(loaded).into_iter().chain(snapshot_note(loaded));
+    let snapshot = snapshot_note(loaded).map(|text| vec![(Role::Detail, format!("  {text}"))]);
+    let notes = estimate::note(loaded).into_iter().chain(snapshot);
     notes.chain(warning_texts(loaded).into_iter().map(warning)).collect()
 }
 
-/// What numbers are about, for a sentence that says that there are none.
-pub fn subject(loaded: &Loaded) -> &'static str {
-    match (&loaded.seen, loaded.profile.span) {
-        (Some(_), _) => "this selection",
-        (None, Span::Whole) => "this capture",
-        (None, _) => "this part of the capture",
-    }
-}
-
-/// Writes one line when there is nothing to show, with what would help.
-pub(super) fn nothing(out: &mut dyn Write, loaded: &Loaded, metric: Metric) -> io::Result<()> {
-    let samples = loaded.tables.summary.as_ref().map_or(0, |summary| summary.cpu.samples);
-    if metric == Metric::Cpu && samples > 0 {
-        return writeln!(
-            out,
-            "Nothing to show: this selection has none of the {}. These have a thread, a stack and a time, but no size \
-             and no heap.",
-            plain(samples, "CPU sample")
-        );
-    }
-    let metadata = &loaded.tables.metadata;
-    let advice = match metric {
-        Metric::Cpu if metadata.aggregate().is_some() => " It is aggregated: record without --aggregate.",
-        // Only `run` samples without being told.
-        Metric::Cpu if metadata.command.is_empty() => " attach, record and daemon take them with --cpu.",
-        _ => "",
-    };
-    writeln!(out, "Nothing to show: {} has no {}.{advice}", subject(loaded), metric.what())
-}
-
-/// Which snapshots of an aggregated capture are shown.
-pub(super) fn snapshot_note(loaded: &Loaded) -> Option<Line> {
-    loaded.tables.metadata.aggregate()?;
-    let text = match loaded.profile.span {
-        Span::Whole => return None,
-        Span::At(at) if at.position == 0 => {
-            "  aggregated: no snapshot at or before that moment; this is the start of the recording"
-        }
-        Span::At(_) => "  aggregated: this is the last snapshot at or before that moment",
-        Span::Range { .. } => {
-            "  aggregated: these are the last snapshots at or before those moments; 'still allocated' is the growth of each \
-             stack between them"
-        }
-    };
-    Some(vec![(Role::Detail, text.to_owned())])
-}
-
-/// A note that a moment is after the end of the recording, whose final state is shown instead. None if both are
-/// displayed as the same time, since people copy the end from there.
-pub(super) fn after_end(at: Instant, end: u64) -> Option<String> {
-    let (asked, ended) = (duration(at.time), duration(end));
-    (at.time > end && asked != ended)
-        .then(|| format!("{asked} is after the end of the recording: this is its end, after {ended}"))
-}
-
-/// The same for the part that is shown.
+/// That the part which is shown is after the end of the recording.
 fn part_after_end(loaded: &Loaded) -> Option<String> {
     let end = loaded.ended()?;
+    let said = |text: Value| words(loaded, &text, usize::MAX);
     match loaded.profile.span {
         Span::Whole => None,
-        Span::At(at) => after_end(at, end),
+        Span::At(at) => after_end(at, end).map(said),
         Span::Range { from, .. } if from.time > end => {
             Some(format!("this range begins after the end of the recording, {}", duration(end)))
         }
         Span::Range { to, .. } => {
-            let part = format!("this range extends beyond the end of the recording, {}", duration(end));
-            after_end(to, end).map(|_| part)
+            let part = || format!("this range extends beyond the end of the recording, {}", duration(end));
+            seems_later(to.time, end).then(part)
         }
     }
 }
@@ -251,34 +175,6 @@ pub fn caveats(loaded: &Loaded) -> Vec<String> {
     let filter = loaded.seen.as_ref().and_then(|seen| seen.filter.as_ref());
     let filter = filter.map(|filter| format!("only: {}", escape(filter)));
     filter.into_iter().chain(estimate::sampled(loaded)).chain(warning_texts(loaded)).collect()
-}
-
-/// Why numbers may be too low, as far as events are missing.
-pub(super) fn counted_losses(lost: &[Lost]) -> Vec<String> {
-    let mut warnings = Vec::new();
-    for lost in lost.iter().filter(|lost| lost.events > 0) {
-        let advice =
-            if lost.advice.is_empty() { String::new() } else { format!("; {}", escape(&lost.advice)) };
-        warnings.push(format!("{} lost ({}){advice}", counted(lost.events, "event"), escape(&lost.reason)));
-    }
-    warnings
-}
-
-/// Most processes that a remark names; the JSON of `info` has all.
-const MOST_NAMED: usize = 10;
-
-/// The remarks of the recording, and the processes that were still running when it ended.
-pub(super) fn remark_texts(loaded: &Loaded) -> Vec<String> {
-    let Some(summary) = &loaded.tables.summary else { return Vec::new() };
-    let unrecorded = &summary.unrecorded;
-    let ran_on = (!unrecorded.is_empty())
-        .then(|| format!("still running when the recording ended: {}", listed(unrecorded, MOST_NAMED)));
-    summary.remarks.iter().cloned().chain(ran_on).collect()
-}
-
-/// A moment for people.
-pub(super) fn span_at(at: Instant) -> String {
-    duration(at.time)
 }
 
 /// Names in options that match nothing, a sentence each.
@@ -297,7 +193,7 @@ pub fn warning_texts(loaded: &Loaded) -> Vec<String> {
         warnings
             .push(format!("the file is incomplete ({}); numbers cover the part before that", escape(cut)));
     }
-    warnings.extend(counted_losses(loaded.lost()));
+    warnings.extend(losses(loaded.lost()).map(|loss| words(loaded, &loss, usize::MAX)));
     if anomalies.conflicts > 0 {
         let blocks = counted(anomalies.conflicts, "block");
         warnings.push(format!(

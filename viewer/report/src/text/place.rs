@@ -2,7 +2,7 @@
 
 use super::escape::{columns, escape, fit};
 use analysis::{Kind, LabelId, Names, Step, meaningful};
-use capture::{FrameId, NodeId};
+use capture::{FrameId, NodeId, StringId};
 use engine::Loaded;
 
 /// A function's name for a line with several: short and escaped.
@@ -25,12 +25,17 @@ pub fn fit_name(names: &Names, label: LabelId, room: usize) -> String {
 
 /// `parse.c:12`, as far as known; without the directory unless another file has the same name.
 pub fn place(loaded: &Loaded, step: &Step) -> Option<String> {
-    let file = loaded.names.short_path(step.file?, &loaded.tables);
+    place_of(loaded, step.file, step.line)
+}
+
+/// The same of a line in a file.
+pub(super) fn place_of(loaded: &Loaded, file: Option<StringId>, line: Option<u32>) -> Option<String> {
+    let file = loaded.names.short_path(file?, &loaded.tables);
     if file.is_empty() {
         return None;
     }
     let file = escape(file);
-    Some(step.line.map_or_else(|| file.to_string(), |line| format!("{file}:{line}")))
+    Some(line.map_or_else(|| file.to_string(), |line| format!("{file}:{line}")))
 }
 
 /// `parse.c:12`, or else why the function is unknown.

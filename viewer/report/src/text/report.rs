@@ -1,11 +1,12 @@
 //! `report`: the views of one capture.
 
 use super::columns::Columns;
-use super::early_ends::early_ends_footnote;
-use super::nameless::footnote;
+use super::document::write_tables;
 use super::style::{Role, Style};
+use super::words::words;
 use super::{functions, headline, stacks, tree};
 use crate::options::{ReportOptions, Shape};
+use crate::views::{footnotes, nothing};
 use analysis::format::counted;
 use analysis::{Metric, Tree};
 use engine::Loaded;
@@ -26,7 +27,7 @@ pub fn report(
     headline::headline(out, loaded, metric, style)?;
     let total = metric.of(&loaded.profile.total);
     if total.is_zero() {
-        return headline::nothing(out, loaded, metric);
+        return writeln!(out, "{}", words(loaded, &nothing(loaded, metric), usize::MAX));
     }
     // Rows of a sampled capture have an additional column.
     let column = if loaded.profile.sampling.is_some() { Columns::ERROR } else { 0 };
@@ -49,8 +50,7 @@ pub fn report(
     if let Some(text) = rowless(loaded, metric) {
         writeln!(out, "{}", style.paint(Role::Detail, text))?;
     }
-    footnote(out, loaded, metric, style)?;
-    early_ends_footnote(out, loaded, metric, style)
+    write_tables(out, loaded, &footnotes(loaded, metric), style)
 }
 
 /// The number of processes, commands or threads that have no row because they have nothing in this metric.

@@ -24,7 +24,7 @@ use heap_graph::{Holder, RetainedTree, Scanned};
 use std::io::{self, Write};
 
 /// Width of the numbers before a name.
-const WIDTH: usize = 48;
+const WIDTH: usize = 45;
 
 /// Most levels with lines.
 const LEVELS: u32 = 20;
@@ -46,7 +46,7 @@ pub fn retained_tree(
     header(
         out,
         style,
-        &format!("{:>12}  {:>7}  {:>11}  {:>10}  kept", "retained", "share", "own", "blocks"),
+        &format!("{:>10}  {:>7}  {:>10}  {:>10}  kept", "retained", "share", "own", "blocks"),
     )?;
     let tree = graph.tree(least, levels);
     let rows = rows(&tree);
@@ -79,9 +79,9 @@ pub fn retained_tree(
 
 /// `       120 B   88.9 %        100 B           1  `: retained bytes, their share, and the row's own blocks.
 fn numbers(retained: Amount, own: Amount, whole: Amount, style: &Style) -> String {
-    let first = style.paint(Role::Value, format!("{:>12}", bytes(retained.bytes)));
+    let first = style.paint(Role::Value, format!("{:>10}", bytes(retained.bytes)));
     let share = percent(retained.bytes, whole.bytes);
-    format!("{first}  {share:>7}  {:>11}  {:>10}  ", bytes(own.bytes), count(own.blocks))
+    format!("{first}  {share:>7}  {:>10}  {:>10}  ", bytes(own.bytes), count(own.blocks))
 }
 
 struct Row {

@@ -14,18 +14,7 @@ const DEPTH: usize = 8;
 
 /// `parse (parse.c:12) < read < main`, cut to the remaining columns.
 pub fn stack_line(loaded: &Loaded, node: NodeId, style: &Style, used: usize) -> String {
-    stack_line_to(DEPTH, loaded, node, style, used)
-}
-
-/// The same with at most this many functions.
-pub(super) fn stack_line_to(
-    depth: usize,
-    loaded: &Loaded,
-    node: NodeId,
-    style: &Style,
-    used: usize,
-) -> String {
-    fit(&stack_to(depth, loaded, node), style.room(used)).into_owned()
+    fit(&stack(loaded, node), style.room(used)).into_owned()
 }
 
 /// The same in full length.
@@ -33,7 +22,8 @@ pub(super) fn stack(loaded: &Loaded, node: NodeId) -> String {
     stack_to(DEPTH, loaded, node)
 }
 
-fn stack_to(depth: usize, loaded: &Loaded, node: NodeId) -> String {
+/// The same with at most this many functions.
+pub(super) fn stack_to(depth: usize, loaded: &Loaded, node: NodeId) -> String {
     let chain = chain(loaded, node, 0, depth);
     if chain.is_empty() {
         return "[no stack]".to_owned();
@@ -54,27 +44,13 @@ pub(super) fn header(out: &mut dyn Write, style: &Style, text: &str) -> io::Resu
     writeln!(out, "{}", style.paint(Role::Detail, text))
 }
 
-/// How many rows are hidden, if any, with the option that shows them, which may be empty.
-pub(super) fn rest_by(
-    out: &mut dyn Write,
-    style: &Style,
-    hidden: usize,
-    noun: &str,
-    option: &str,
-) -> io::Result<()> {
-    match hidden {
-        0 => Ok(()),
-        hidden => writeln!(out, "{}", style.paint(Role::Detail, not_shown(hidden, noun, option))),
-    }
-}
-
-/// The same for hidden children of a tree node, in this many columns: "not shown" is left out if there is no room.
+/// How many children of a tree node are hidden, in this many columns: "not shown" is left out if there is no room.
 pub(super) fn smaller_ones(hidden: usize, option: &str, room: usize) -> String {
     let text = not_shown(hidden, "smaller one", option);
-    if columns(&text) <= room {
-        text
-    } else {
-        format!("{} ({option})", counted(hidden as u64, "smaller one"))
+    match option {
+        _ if columns(&text) <= room => text,
+        "" => counted(hidden as u64, "smaller one"),
+        option => format!("{} ({option})", counted(hidden as u64, "smaller one")),
     }
 }
 

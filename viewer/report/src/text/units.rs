@@ -1,6 +1,7 @@
 //! The units of a metric's two numbers, and how these are written.
 
 use super::cpu::CpuUnit;
+use crate::views::heads;
 use analysis::format::{bytes, count};
 use analysis::{Amount, Metric};
 use engine::Loaded;
@@ -10,22 +11,19 @@ use engine::Loaded;
 pub struct Units {
     metric: Metric,
     time: CpuUnit,
+    heads: [&'static str; 2],
 }
 
 impl Units {
     /// The units of this metric.
     pub fn of(loaded: &Loaded, metric: Metric) -> Self {
-        Self { metric, time: CpuUnit::of(loaded) }
+        Self { metric, time: CpuUnit::of(loaded), heads: heads(loaded, metric) }
     }
 
     /// The headers of the ranking number and of the other one.
     pub fn heads(self) -> (&'static str, &'static str) {
-        match self.metric {
-            Metric::Peak | Metric::Leaked | Metric::Live => ("bytes", "blocks"),
-            Metric::Bytes => ("bytes", "calls"),
-            Metric::Allocations | Metric::Temporary | Metric::Frees => ("calls", "bytes"),
-            Metric::Cpu => ("samples", self.time.head()),
-        }
+        let [first, second] = self.heads;
+        (first, second)
     }
 
     /// The ranking number, and the other one.

@@ -1,11 +1,13 @@
 //! Values in words: the only place where the numbers of a document become text for people.
 
+use super::cpu::CpuUnit;
 use super::escape::{columns, escape, fit};
-use super::place::fit_name;
-use super::stack_line::stack;
+use super::estimate;
+use super::place::{fit_name, place_of};
+use super::stack_line::{not_shown, stack, stack_to};
 use crate::table::Value;
-use analysis::format::{bytes, count, counted, duration, percent};
-use analysis::{LabelId, process_name};
+use analysis::format::{bytes, count, counted, duration, listed, percent};
+use analysis::{LabelId, Spread, process_name};
 use capture::{ProcessId, ThreadId};
 use engine::Loaded;
 
@@ -13,14 +15,28 @@ use engine::Loaded;
 pub fn words(loaded: &Loaded, value: &Value, room: usize) -> String {
     let text = match value {
         Value::Empty | Value::Unknown | Value::Ages(_) | Value::List(_) | Value::Record(_) => String::new(),
+        Value::Costs(_) | Value::Errors(_) | Value::Texts(_) => String::new(),
         Value::Text(text) => escape(text).into_owned(),
         Value::Flag(flag) => if *flag { "yes" } else { "no" }.to_owned(),
         Value::Count(number) => count(*number),
         Value::Id(number) => number.to_string(),
         Value::Counted(number, noun) => counted(*number, noun),
         Value::Bytes(size) => size_of(*size),
-        Value::Amount(amount) => format!("{} in {}", bytes(amount.bytes), counted(amount.blocks, "block")),
+        Value::Amount(amount) => estimate::held(*amount, Spread::ZERO),
+        Value::Estimate(amount, spread) => estimate::held(*amount, *spread),
+        Value::About(number, error) => about(loaded, number, *error),
+        Value::Marked(number) => format!("≈{}", words(loaded, number, room)),
+        Value::Error(error, number) => estimate::relative(*error, *number),
+        Value::Change(number) => match (&**number, value.has_grown()) {
+            (Value::Cpu(weight @ ..0), _) => {
+                format!("-{}", CpuUnit::of(loaded).of_weight(weight.saturating_neg()))
+            }
+            (number, true) => format!("+{}", words(loaded, number, room)),
+            (number, false) => words(loaded, number, room),
+        },
+        Value::Cpu(weight) => CpuUnit::of(loaded).of_weight(*weight),
         Value::Share(part, whole) => percent(*part, *whole),
+        Value::Bar(part, whole) => bar(*part, *whole),
         Value::Factor(factor) => format!("×{factor:.2}"),
         Value::Duration(time) => duration(*time),
         Value::Time(time) => format!("{}.{:09}", time / 1_000_000_000, time % 1_000_000_000),
@@ -28,8 +44,14 @@ pub fn words(loaded: &Loaded, value: &Value, room: usize) -> String {
         Value::Sizes(class) => class.to_string(),
         Value::Address(address) => format!("{address:#x}"),
         Value::Stack(node) | Value::Frames(node) => stack(loaded, *node),
+        Value::Innermost(node, depth) => stack_to(*depth, loaded, *node),
         Value::Function(LabelId::EVERYTHING) => "[no stack]".to_owned(),
-        Value::Function(label) => return fit_name(&loaded.names, *label, room),
+        Value::Function(label) | Value::Who(label) => return fit_name(&loaded.names, *label, room),
+        Value::Place(file, line) => {
+            place_of(loaded, *file, *line).unwrap_or_else(|| "[unknown line]".to_owned())
+        }
+        Value::Listed(names, most) => escape(&listed(names, *most)).into_owned(),
+        Value::Rest(number, noun, option) => not_shown(*number, noun, option),
         Value::Thread(thread) => thread_name(loaded, *thread),
         Value::Process(process) => process_named(loaded, *process),
         Value::Phrase(parts) => parts.iter().fold(String::new(), |text, part| {
@@ -38,6 +60,26 @@ pub fn words(loaded: &Loaded, value: &Value, room: usize) -> String {
         }),
     };
     fit(&text, room).into_owned()
+}
+
+/// A bar whose length says how large the part is.
+fn bar(part: i64, whole: i64) -> String {
+    /// Length of the whole.
+    const BAR: i64 = 24;
+    "█".repeat(part.saturating_mul(BAR).div_euclid(whole.max(1)).clamp(0, BAR) as usize)
+}
+
+/// A number with its standard error. With an error, a number of things is never exactly one.
+fn about(loaded: &Loaded, number: &Value, error: i64) -> String {
+    let text = |value: &Value| words(loaded, value, usize::MAX);
+    match number {
+        Value::Counted(things, noun) => format!("≈{} ± {} {noun}s", count(*things), count(error)),
+        Value::Change(size) if matches!(**size, Value::Bytes(_)) => {
+            format!("≈{} ± {}", text(number), bytes(error))
+        }
+        Value::Bytes(_) => format!("≈{} ± {}", text(number), bytes(error)),
+        _ => format!("≈{} ± {}", text(number), count(error)),
+    }
 }
 
 /// A size, which may be a mistake: a negative number that a program passed as one.

@@ -28,7 +28,7 @@ pub(super) fn name_of_root(root: RootId, names: &[String]) -> Value {
 }
 
 /// What keeps the blocks of a stack, with amounts if there are several.
-pub fn kept_by(row: &RetainedRow, names: &[String]) -> Vec<Value> {
+pub(super) fn kept_by(row: &RetainedRow, names: &[String]) -> Vec<Value> {
     let amount =
         |bytes| if row.holders.len() == 1 { Value::Empty } else { phrase![Value::bytes(bytes), " "] };
     let kept = |(one, of)| phrase![amount(of), "kept by ", holder(one, names)];
@@ -43,7 +43,7 @@ pub fn kept_by(row: &RetainedRow, names: &[String]) -> Vec<Value> {
 }
 
 /// The roots that together keep what no single one does, each with how much of it they lead to, and the number of others.
-pub fn led_to(several: &Several, names: &[String]) -> Vec<Value> {
+pub(super) fn led_to(several: &Several, names: &[String]) -> Vec<Value> {
     let (named, others) = several.roots.split_at(several.roots.len().min(NAMED));
     let named = named
         .iter()
@@ -69,7 +69,7 @@ pub(crate) fn several_name(several: &Several, names: &[String]) -> Value {
 }
 
 /// How much of a class is unreachable, in addition to what its row counts, and whether that is all of it.
-pub fn unreachable_too(row: &ClassRow) -> Option<Value> {
+pub(super) fn unreachable_too(row: &ClassRow) -> Option<Value> {
     let lost = (!row.unreachable.is_zero()).then(|| phrase!["another ", row.unreachable, " unreachable"]);
     let least = row.is_least.then(|| phrase![AT_LEAST, " classes"]);
     match (lost, least) {
@@ -79,6 +79,6 @@ pub fn unreachable_too(row: &ClassRow) -> Option<Value> {
 }
 
 /// How many unreachable blocks of a stack are on a cycle.
-pub fn cycles(row: &UnreachableRow) -> Option<Value> {
+pub(super) fn cycles(row: &UnreachableRow) -> Option<Value> {
     (row.cycles > 0).then(|| phrase![Value::count(row.cycles), " of these in reference cycles"])
 }

@@ -8,9 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) const VIEW: View = View {
     id: "lifetimes",
+    by: "lifetime",
     about: "Show how long blocks live, by size and by stack",
-    more: "Blocks that were still allocated at the end lived at least until then; they have a class of their own.",
-    has_options: false,
     ask: |question| {
         let (loaded, found) = question.observe(Lifetimes::new)?;
         Ok((loaded, lifetimes(&found.finish())))

@@ -7,10 +7,8 @@ use engine::Loaded;
 
 pub(super) const VIEW: View = View {
     id: "reallocs",
+    by: "realloc",
     about: "Show blocks that are resized repeatedly, and what that copies",
-    more: "Also shows how it could be better. A chain consists of an allocation and the reallocs that follow, and belongs to \
-           the stack of the last one.",
-    has_options: false,
     ask: |question| {
         let (loaded, found) = question.observe(|_| Reallocs::default())?;
         let document = reallocs(&loaded, &found.finish());

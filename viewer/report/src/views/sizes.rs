@@ -8,9 +8,8 @@ use engine::Loaded;
 
 pub(super) const VIEW: View = View {
     id: "sizes",
+    by: "size",
     about: "Show requested sizes, by whom, and what the allocator adds",
-    more: "The overhead is computed for glibc's malloc with default settings; other allocators differ.",
-    has_options: false,
     ask: |question| {
         let (loaded, found) = question.observe(Sizes::new)?;
         let document = sizes(&loaded, &found.finish());

@@ -1,10 +1,25 @@
 //! `temporary`: short-lived allocations.
 
+use super::View;
 use crate::table::{Column, Document, Row, Table, Title, Value, phrase};
-use analysis::lifetimes::TemporaryRow;
+use analysis::lifetimes::{Temporary, TemporaryRow};
 use analysis::{Amount, Metric};
 
-/// Stacks by their temporary allocations; those freed within `limit_ns` are brief.
+/// Lifetime below which an allocation is brief, in nanoseconds.
+const BRIEF: u64 = 1_000_000;
+
+pub(super) const VIEW: View = View {
+    id: "temporary",
+    by: "temporary",
+    about: "Show allocations that did not last, by stack",
+    ask: |question| {
+        let (loaded, found) = question.observe(|tables| Temporary::new(BRIEF, tables))?;
+        Ok((loaded, temporary(&found.finish(), BRIEF)))
+    },
+};
+
+/// Stacks by their temporary allocations: freed by the thread that allocated them before its next allocation. Those
+/// freed within `limit_ns` are brief, whatever came between.
 pub fn temporary(rows: &[TemporaryRow], limit_ns: u64) -> Document {
     let brief = rows.iter().fold(Amount::ZERO, |sum, row| sum + row.brief).blocks;
     let note =

@@ -8,9 +8,8 @@ use std::cmp::Reverse;
 
 pub(super) const VIEW: View = View {
     id: "threads",
+    by: "thread",
     about: "Show what each thread allocates, and which thread frees it",
-    more: "Includes the stacks of frees, if they were recorded.",
-    has_options: false,
     ask: |question| {
         let (loaded, found) = question.observe(Threads::new)?;
         Ok((loaded, threads(&found.finish())))

@@ -1,0 +1,58 @@
+//! Shared by the commands about single blocks.
+
+use super::formatting::Formatting;
+use super::opened_capture::{self, Capture};
+use super::selection::Selection;
+use crate::exit::{Failure, Outcome};
+use analysis::Watch;
+use analysis::query::Expression;
+use capture::Tables;
+use clap::Args;
+use engine::{Error, Loaded};
+use report::Format;
+use report::table::Document;
+use report::views::Question;
+
+/// Which blocks, and how much of the result. With --from and --to they are those that were allocated in between; what
+/// became of them later is not looked at.
+#[derive(Args, Debug)]
+pub(crate) struct BlocksArguments {
+    #[command(flatten)]
+    capture: Capture,
+    /// Only stacks that match, as in 'parse* and not (module:libssl* or thread:worker-?)'
+    #[arg(long, value_name = "EXPRESSION")]
+    filter: Option<Expression>,
+    #[command(flatten)]
+    formatting: Formatting,
+    #[command(flatten)]
+    selection: Selection,
+}
+
+impl BlocksArguments {
+    /// Replays the blocks to an observer.
+    pub(super) fn observe<W: Watch>(&self, watch: impl FnOnce(&Tables) -> W) -> Result<(Loaded, W), Failure> {
+        self.question(|question| question.observe(watch))
+    }
+
+    /// Asks a question about the blocks.
+    pub(super) fn question<T>(
+        &self,
+        ask: impl FnOnce(Question<'_>) -> Result<(Loaded, T), Error>,
+    ) -> Result<(Loaded, T), Failure> {
+        let (analyzer, naming) = (self.capture.analyzer()?, self.capture.naming());
+        let query = self.selection.query();
+        let question = Question { analyzer, query: &query, filter: self.filter.as_ref(), naming };
+        let (loaded, found) = ask(question).map_err(opened_capture::failure)?;
+        Ok((self.capture.prepared(loaded), found))
+    }
+
+    /// The format of the output.
+    pub(super) fn format(&self) -> Format {
+        self.formatting.format()
+    }
+
+    /// Writes the result.
+    pub(super) fn print(&self, loaded: &Loaded, document: &Document) -> Outcome {
+        self.formatting.print(loaded, document)
+    }
+}
