@@ -1,6 +1,7 @@
 //! What each option records, and the exit code of a recording.
 
 use crate::harness::{Capture, Page, World, c, record};
+use serde_json::Value;
 
 /// Names of the processes of a capture.
 fn names(capture: &Capture) -> Vec<String> {
@@ -137,4 +138,61 @@ fn variables_say_what_options_say() {
     assert_eq!(metadata(&[]), ["false", "true", "33", "drop", "65536"]);
     let options = ["--follow", "--max-depth", "44", "--on-full", "block", "--ring-size", "128K"];
     assert_eq!(metadata(&options), ["true", "true", "44", "block", "131072"]);
+}
+
+/// The innermost and the outermost function of each stack that leaked, and its bytes.
+fn leaked(capture: &Capture, options: &[&str]) -> Vec<(String, String, u64)> {
+    let report = capture.report(&[&["--by", "leaked"], options].concat());
+    let end = |row: &Value, place: usize| row["stack"][place]["function"].as_str().unwrap_or("?").to_owned();
+    let rows = report["rows"].as_array().expect("a list").iter();
+    let mut rows: Vec<_> = rows
+        .map(|row| {
+            let last = row["stack"].as_array().map_or(0, |stack| stack.len().saturating_sub(1));
+            (end(row, 0), end(row, last), row["leaked_bytes"].as_u64().expect("a size"))
+        })
+        .collect();
+    rows.sort();
+    rows
+}
+
+/// Check the options that choose stacks and change them, on a program that keeps 300 bytes by `leaky` and 50 by `cache`.
+#[test]
+fn stacks_are_chosen_and_changed() {
+    let (_, capture) = record(c("keeps_some").build()).with_names().succeed();
+    let all: u64 = leaked(&capture, &[]).iter().map(|(.., bytes)| bytes).sum();
+    assert_eq!(all, 350);
+    let focused = leaked(&capture, &["--focus", "leaky"]);
+    assert_eq!(focused, [("leaky".to_owned(), "leaky".to_owned(), 300)]);
+    let without = leaked(&capture, &["--transparent", "leaky", "--focus", "main"]);
+    assert!(without.contains(&("main".to_owned(), "main".to_owned(), 300)), "{without:?}");
+    let folded = leaked(&capture, &["--fold", "leaky"]);
+    assert!(folded.contains(&("leaky".to_owned(), "…".to_owned(), 300)), "{folded:?}");
+    assert_eq!(leaked(&capture, &["--module", "keeps_some"]).len(), 2);
+    assert_eq!(leaked(&capture, &["--module", "libnone.so"]), []);
+    let callers = capture.report(&["--by", "leaked", "--callers", "leaky"]);
+    let nodes = callers["nodes"].as_array().expect("a tree").iter();
+    let names: Vec<&str> = nodes.filter_map(|node| node["name"].as_str()).collect();
+    assert!(names.contains(&"leaky") && names.contains(&"main") && !names.contains(&"cache"), "{names:?}");
+}
+
+/// Check the limits of all bytes and of invalid frees on both sides, and that a saved baseline is kept by its capture.
+#[test]
+fn limits_and_baselines_hold() {
+    let (_, capture) = record(c("keeps_some").build()).succeed();
+    let bytes = (1 << 20) + 350 + 20 * 64;
+    for (limit, code) in [(bytes, 0), (bytes - 1, 1)] {
+        assert_eq!(capture.show(&["check", "--max-bytes", &limit.to_string()]).code, code, "{limit}");
+    }
+    let (_, invalid) = record(c("frees_twice").build()).options(["--free-stacks"]).run();
+    let number = invalid.number("/totals/unmatched_frees");
+    assert!(number > 0);
+    for (limit, code) in [(number, 0), (number - 1, 1)] {
+        assert_eq!(invalid.show(&["check", "--max-invalid-frees", &limit.to_string()]).code, code, "{limit}");
+    }
+    let file = capture.file().with_extension("json");
+    let file = file.to_str().expect("temporary folders have plain names");
+    let saved = capture.show(&["check", "--save-baseline", file]);
+    assert_eq!(saved.code, 0, "{}", saved.stderr);
+    let kept = capture.show(&["check", "--baseline", file]);
+    assert_eq!(kept.code, 0, "{}{}", kept.text(), kept.stderr);
 }
