@@ -39,6 +39,9 @@ const BEGINS_EVALUATION: u64 = 0x20;
 /// It runs a function of the interpreter.
 const IS_NATIVE: u64 = 0x80;
 
+/// Most variables of which each thread has its own.
+const MOST_VARIABLES: u64 = 16;
+
 /// The key that has the threads, before 3.0.
 static KEY: ThreadKey = ThreadKey::unknown();
 
@@ -49,7 +52,8 @@ pub(crate) struct Ruby {
     id: u64,
     /// Where the word is that leads to the context; 0 while that is not known.
     slot: u64,
-    /// The context whose frames were read last, and where its stack ends.
+    /// The context whose frames were read last, and where they end: Ruby leaves out the outermost, too, which stands for
+    /// the program's own variables or for none.
     context: u64,
     end: u64,
     /// The value of the key that had led to it.
@@ -120,7 +124,7 @@ impl Language for Ruby {
         let mut root = |offset: u16| chain.root(context.checked_add(offset.into())?, memory);
         let stack = root(CONTEXT_STACK)?;
         let size = root(CONTEXT_SIZE)?;
-        self.end = stack.checked_add(size.checked_mul(8)?)?;
+        self.end = stack.checked_add(size.checked_mul(8)?)?.checked_sub(self.frame()?)?;
         // Last, so that the innermost frame may be another one when everything before is as it was.
         let innermost = root(CONTEXT_FRAME)?;
         self.read_on(innermost, chain, memory)
@@ -158,8 +162,7 @@ impl Language for Ruby {
     fn place(&self, frame: &ScriptFrame, memory: &mut KnownMemory) -> Option<Place> {
         let Version::Known(layout) = &self.version else { return None };
         match runs_instructions(frame, memory) {
-            // Without an instruction it is not there for Ruby, either: the outermost of the program stands for its
-            // local variables.
+            // Without an instruction it is not there for Ruby, either.
             Some(true) if frame.instruction != 0 => sequence::place(frame, layout, memory),
             _ => Some(Place { function: 0, line: 0 }),
         }
@@ -175,9 +178,19 @@ impl Language for Ruby {
 }
 
 impl Ruby {
+    /// Bytes of a frame.
+    fn frame(&self) -> Option<u64> {
+        let Version::Known(layout) = &self.version else { return None };
+        Some(layout.frame)
+    }
+
     #[inline(always)]
     fn read_on(&self, innermost: u64, chain: &mut Chain, memory: &mut KnownMemory) -> Option<Read> {
         let Version::Known(layout) = &self.version else { return None };
+        if innermost == self.end.wrapping_add(layout.frame) {
+            // Nothing runs but the outermost.
+            return Some(Read::All);
+        }
         // Most often a method has moved on, or returned to its caller.
         if chain.meet(innermost, 0, FRAME).is_some() {
             return Some(Read::All);
@@ -224,19 +237,35 @@ impl Ruby {
     /// Finds the word that leads to this thread's context; `None` if it has none.
     #[cold]
     fn find_slot(&mut self, layout: &Layout, memory: &mut KnownMemory) -> Option<u64> {
-        let Threads::Key { id, context, thread: back } = layout.threads else {
-            return RUBY.own()?.address(|address| memory.word(address));
+        let mut word = |base: u64, offset: u16| memory.word(base.checked_add(offset.into())?);
+        let Threads::Key { id } = layout.threads else {
+            let own = RUBY.own()?;
+            let start = own.address(|address| word(address, 0))?;
+            if own.is_exact() {
+                return Some(start);
+            }
+            // The context's thread has this context, and the context a stack with its frame, which tells the two apart.
+            let mut is_it = |slot: u64| {
+                let context = word(slot, 0).filter(|context| *context != 0)?;
+                let thread = word(context, layout.thread)?;
+                let (stack, size) = (word(context, CONTEXT_STACK)?, word(context, CONTEXT_SIZE)?);
+                let end = stack.checked_add(size.checked_mul(8)?)?;
+                let is_inside = (stack..=end).contains(&word(context, CONTEXT_FRAME)?);
+                Some(word(thread, layout.context)? == context && is_inside)
+            };
+            let mut slots = (0..MOST_VARIABLES).map(|index| start.wrapping_add(8 * index));
+            return slots.find(|slot| is_it(*slot) == Some(true));
         };
         let own = self.id;
         let mut is_it = |thread: u64| {
-            let mut word = |base: u64, offset: u16| memory.word(base.checked_add(offset.into())?);
             word(thread, id) == Some(own)
-                && word(thread, context).and_then(|context| word(context, back)) == Some(thread)
+                && word(thread, layout.context).and_then(|context| word(context, layout.thread))
+                    == Some(thread)
         };
         let value = KEY.value();
         let thread = if value != 0 && is_it(value) { value } else { KEY.search(&mut self.misses, is_it)? };
         self.thread = thread;
-        thread.checked_add(context.into())
+        thread.checked_add(layout.context.into())
     }
 
     /// The layout of this interpreter; `None` if it is not known, or there is none.

@@ -22,20 +22,25 @@ const VECTOR: u64 = if cfg!(target_arch = "x86_64") { 8 } else { 0 };
 /// The number of the program itself.
 const PROGRAM: u64 = 1;
 
+/// In place of an offset: somewhere in the block.
+const SOMEWHERE: u64 = u64::MAX;
+
 /// Where a variable is in each thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TlsVariable {
     /// So far from the thread pointer.
     FromPointer(u64),
-    /// In the block of the module with this number, at this offset.
+    /// In the block of the module with this number, at this offset, or somewhere.
     InBlock { module: u64, offset: u64 },
 }
 
 impl TlsVariable {
-    /// The variable that a module exports by this name; `None` if it does not, or reaches it in another way.
+    /// The variable that has this name in a module, somewhere in its block if it is not exported; `None` if the module
+    /// reaches it in another way.
     #[cold]
     pub(crate) fn find(name: &CStr, module: Dynamic<'_>, map: &LinkMap) -> Option<Self> {
-        let symbol = module.exported(name).filter(|symbol| symbol.is_thread_local())?;
+        let symbol = module.exported(name).filter(|symbol| symbol.is_thread_local());
+        let offset = symbol.map_or(SOMEWHERE, |symbol| symbol.value);
         let own = |relocation: &&Relocation| {
             let symbol = module.symbol(relocation.symbol);
             relocation.symbol == 0
@@ -51,7 +56,7 @@ impl TlsVariable {
         if let Some(relocation) =
             relocations.iter().filter(|one| one.kind == R_TLS_MODULE).find(own).filter(|one| word(one) != 0)
         {
-            return Some(Self::InBlock { module: word(relocation), offset: symbol.value });
+            return Some(Self::InBlock { module: word(relocation), offset });
         }
         let is_it = |one: &&Relocation| one.kind == R_TLS_OFFSET && one.symbol != 0;
         if let Some(relocation) = relocations.iter().filter(is_it).find(own) {
@@ -59,10 +64,16 @@ impl TlsVariable {
         }
         // SAFETY: the loader's string, null if there is none.
         let is_program = map.name.is_null() || unsafe { map.name.read() } == 0;
-        is_program.then_some(Self::InBlock { module: PROGRAM, offset: symbol.value })
+        is_program.then_some(Self::InBlock { module: PROGRAM, offset })
     }
 
-    /// The variable of the calling thread; `None` if it has none yet. `word` reads memory.
+    /// False if it is somewhere in the block.
+    pub(crate) fn is_exact(self) -> bool {
+        !matches!(self, Self::InBlock { offset: SOMEWHERE, .. })
+    }
+
+    /// The variable of the calling thread, or the beginning of the block that has it; `None` if the thread has none
+    /// yet. `word` reads memory.
     pub(crate) fn address(self, mut word: impl FnMut(u64) -> Option<u64>) -> Option<u64> {
         let pointer = arch::thread_pointer().addr() as u64;
         let (module, offset) = match self {
@@ -76,6 +87,7 @@ impl TlsVariable {
             return None;
         }
         let block = word(vector.checked_add(module.checked_mul(width)?)?)?;
+        let offset = if self.is_exact() { offset } else { 0 };
         (block != 0 && block != u64::MAX).then(|| block.wrapping_add(offset))
     }
 

@@ -13,10 +13,9 @@ use crate::interpreters::chain::FrameWords;
 /// How a thread's execution context is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Threads {
-    /// 2.7: a key of thread-specific data has the thread's struct; offsets there of the value of `pthread_self` and of
-    /// the context, and in a context that of the thread.
-    Key { id: u16, context: u16, thread: u16 },
-    /// From 3.0: `ruby_current_ec`, of which each thread has its own.
+    /// 2.7: a key of thread-specific data has the thread's struct; offset there of the value of `pthread_self`.
+    Key { id: u16 },
+    /// From 3.0: `ruby_current_ec`, of which each thread has its own. From 3.3 it is not exported.
     Variable,
 }
 
@@ -33,6 +32,9 @@ pub(crate) enum Classes {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Layout {
     pub(crate) threads: Threads,
+    /// Offset in a thread's struct of its context, and in a context of its thread.
+    pub(crate) context: u16,
+    pub(crate) thread: u16,
     /// Bytes of a control frame.
     pub(crate) frame: u64,
     /// Offset in the body of an instruction sequence of its table of lines.
@@ -57,7 +59,9 @@ pub(crate) const CONTEXT_FRAME: u16 = 16;
 pub(crate) const CONTEXT_TAG: u16 = 24;
 
 const V2_7: Layout = Layout {
-    threads: Threads::Key { id: 72, context: 32, thread: 56 },
+    threads: Threads::Key { id: 72 },
+    context: 32,
+    thread: 56,
     frame: 56,
     lines: 120,
     local: 176,
@@ -65,10 +69,16 @@ const V2_7: Layout = Layout {
     have_strings_lengths: false,
     classes: Classes::Variables,
 };
-const V3_0: Layout = Layout { threads: Threads::Variable, ..V2_7 };
-const V3_1: Layout = Layout { frame: 64, entry: 12, ..V3_0 };
-const V3_2: Layout =
-    Layout { lines: 112, local: 168, have_strings_lengths: true, classes: Classes::Words, ..V3_1 };
+const V3_0: Layout = Layout { threads: Threads::Variable, context: 40, ..V2_7 };
+const V3_1: Layout = Layout { thread: 48, frame: 64, entry: 12, ..V3_0 };
+const V3_2: Layout = Layout {
+    context: 48,
+    lines: 112,
+    local: 168,
+    have_strings_lengths: true,
+    classes: Classes::Words,
+    ..V3_1
+};
 const V3_3: Layout = Layout { frame: 56, ..V3_2 };
 
 /// The layout of a version; `None` if that is not known.

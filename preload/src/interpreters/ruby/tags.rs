@@ -69,7 +69,9 @@ impl Tags {
         let places = tags.iter().rev().filter(|tag| tag.address == address).map(|tag| tag.place).skip(outer);
         let first = if is_cut && found > evaluations { 0 } else { 1 };
         let mut count = first;
-        self.places[0] = 0;
+        if let Some(first) = self.places.first_mut() {
+            *first = 0;
+        }
         for (to, from) in self.places.iter_mut().skip(first).zip(places) {
             *to = from;
             count = count.saturating_add(1);
