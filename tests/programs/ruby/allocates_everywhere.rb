@@ -55,7 +55,9 @@ class Row
     name
   end
 
-  def respond_to_missing?(*) = true
+  def respond_to_missing?(*)
+    true
+  end
 
   def hash
     KEPT << "x" * expect

@@ -67,7 +67,6 @@ def by_class(random, depth)
     define_method(:initialize) do
       go(random, depth)
     end
-    def go(...) = Object.send(:go, ...)
   end
   made.new
 end
