@@ -56,6 +56,9 @@ fn promises(page: &str) -> &'static [&'static str] {
         "processor-time" => &["CPU samples", "fill_cache"],
         "gate-a-build" => &["it leaks: exit code 1", "worse than before"],
         "read-a-diff" => &["fill_cache", "the cache has grown"],
+        "compare-many" => {
+            &["web-1.memprof and 2 more: ", "version\n", "web-3\n", " to web-3.memprof: ", "remember"]
+        }
         "get-symbols" => &["fill_cache", "<in example>"],
         "containers" => &["libsysprof_memprof_preload.so"],
         "what-a-capture-contains" => &["--password=secret", "redacted"],
@@ -121,6 +124,8 @@ pages! {
     build_is_gated "gate-a-build",
     /// Check that the page's diff names what grew.
     diff_is_read "read-a-diff",
+    /// Check that the page's recordings are shown as one, and compared by their labels.
+    many_are_compared "compare-many",
     /// Check that the page's programs have the names that it mentions.
     symbols_are_there "get-symbols",
     /// Check that the page's questions are answered, if jq is installed.

@@ -159,7 +159,7 @@ fn processes_are_grouped_as_asked_for() {
             process.command = vec!["cc".to_owned(), source.to_owned()];
             made.alloc(thread, 0x10 * (at as u64 + 1), 1 << at, stack);
         }
-        let lens = Lens { group: Some(group), ..Lens::default() };
+        let lens = Lens { group: Some(group.clone()), ..Lens::default() };
         let tree = tree_of(&lens.apply(made.loaded("cc.memprof")), false);
         let mut groups: Vec<&str> = tree.lines().skip(2).map(str::trim).collect();
         groups.sort_unstable();
@@ -617,8 +617,8 @@ fn many_processes() -> Made {
 #[test]
 fn groups_of_processes_hide_nothing() {
     for group in [Grouping::Process, Grouping::Command, Grouping::Thread] {
-        let lens = Lens { group: Some(group), ..Lens::default() };
-        let loaded = lens.apply(many_loaded(group));
+        let lens = Lens { group: Some(group.clone()), ..Lens::default() };
+        let loaded = lens.apply(many_loaded(&group));
         for shape in [Shape::Stacks, Shape::Functions] {
             let rows = |options: ReportOptions| {
                 let mut out = Vec::new();
@@ -684,10 +684,10 @@ fn only_owners_that_allocate_are_told_to_have_nothing() {
     }
 }
 
-fn many_loaded(group: Grouping) -> Loaded {
+fn many_loaded(group: &Grouping) -> Loaded {
     let made = many_processes();
     let mut load = Load::new(&made.tables);
-    if group == Grouping::Thread {
+    if *group == Grouping::Thread {
         load = load.by_threads();
     }
     load.events(&made.events);
@@ -699,8 +699,9 @@ fn many_loaded(group: Grouping) -> Loaded {
 /// none, which may be several processes.
 #[test]
 fn processes_and_threads_have_fields_of_their_own() {
-    let told = |group, shape| {
-        let loaded = Lens { group: Some(group), ..Lens::default() }.apply(many_loaded(group));
+    let told = |group: Grouping, shape| {
+        let lens = Lens { group: Some(group.clone()), ..Lens::default() };
+        let loaded = lens.apply(many_loaded(&group));
         let options = ReportOptions { shape, ..ReportOptions::default() };
         let mut out = Vec::new();
         report::json::report(&mut out, &loaded, &options).unwrap();

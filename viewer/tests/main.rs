@@ -7,6 +7,7 @@ mod fields;
 mod support;
 
 mod aggregated;
+mod captures;
 mod check;
 mod copy;
 mod counting;

@@ -2,29 +2,32 @@
 
 use super::formatting::Formatting;
 use super::lens::LensArguments;
-use super::opened_capture::{self, failure};
+use super::opened_capture::{self, NameOptions, failure};
 use super::report::metric;
 use super::selection::WhichBlocks;
-use super::symbols::Symbols;
 use crate::exit::{self, Failure, Outcome};
 use crate::message;
 use crate::values::size;
 use analysis::format::{bytes, counted};
-use analysis::query::{Anchor, Part, When};
+use analysis::query::{Anchor, Labelled, Part, When, WhenError};
 use analysis::{Metric, Share, Spelling};
 use anyhow::anyhow;
 use clap::Args;
 use engine::check::{self, Growth};
-use engine::{compare_captures, compare_moments};
+use engine::{Captures, Compared, compare_moments, compare_shown};
 use report::text::Extent;
 use report::{DiffOptions, Format, Shape, json, text, views};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::str::FromStr;
 
 /// Show what changed between two moments, or two recordings
 ///
 /// Stacks of two recordings are matched by their functions, files and lines, and if that finds no partner, by
 /// functions alone. So different builds of a program can be compared, whatever their addresses and file names.
+///
+/// Any number of captures can be compared by their labels, which `info` shows: host, service and version are short for
+/// host.name, service.name and service.version.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -34,6 +37,8 @@ Examples:
   sysprof-memprof diff app.memprof --from loaded --to end
   # Who holds more at the peak than before
   sysprof-memprof diff old.memprof new.memprof
+  # One version with another, in captures of many hosts
+  sysprof-memprof diff --from version=1.2 --to version=1.3 host-*.memprof
   # Fail if stacks leak over 64 KiB more
   sysprof-memprof diff old.memprof new.memprof --by leaked --fail-over 64K
   # One module, by source file
@@ -45,18 +50,18 @@ Exit code:
   2  the capture cannot tell: events were lost, a file is incomplete, or numbers
      are estimates whose errors exceed what is left")]
 pub(crate) struct Arguments {
-    /// Capture; the older one of two
-    file: PathBuf,
-    /// Newer capture
-    newer: Option<PathBuf>,
-    /// Compare with this moment: 12.5s, 50%, peak, a mark, … [default: start]
-    #[arg(long, value_name = "MOMENT", conflicts_with = "newer")]
-    from: Option<When>,
-    /// Compare this moment [default: end]
-    #[arg(long, value_name = "MOMENT", conflicts_with = "newer")]
-    to: Option<When>,
-    /// Compare two captures at this moment of each, instead of as a whole
-    #[arg(long, value_name = "MOMENT", requires = "newer")]
+    /// A capture, the older and the newer one of two, or any number with labels
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+    /// Compare with this moment of one capture: 12.5s, 50%, peak, a mark, … [default: start]; or with the processes
+    /// that have this label, in all captures: version=1.2, host=web-*, …
+    #[arg(long, value_name = "MOMENT|LABEL=VALUE")]
+    from: Option<Chosen>,
+    /// Compare this moment [default: end], or the processes with this label
+    #[arg(long, value_name = "MOMENT|LABEL=VALUE")]
+    to: Option<Chosen>,
+    /// Compare captures at this moment of each, instead of as a whole
+    #[arg(long, value_name = "MOMENT")]
     at: Option<When>,
     /// Metric to count and sort by [default: live between moments, peak between captures]
     #[arg(long, value_name = "METRIC", value_parser = metric())]
@@ -65,8 +70,8 @@ pub(crate) struct Arguments {
     /// it
     #[arg(long)]
     tree: bool,
-    /// Ignore template arguments when functions of the two captures are matched
-    #[arg(long, requires = "newer")]
+    /// Ignore template arguments when functions of the captures are matched
+    #[arg(long)]
     ignore_templates: bool,
     /// Sum up changes below this share of all changes [default: 1%; none in JSON]
     #[arg(long, value_name = "SHARE")]
@@ -80,14 +85,8 @@ pub(crate) struct Arguments {
     fail_over: Option<usize>,
     #[command(flatten)]
     formatting: Formatting,
-    /// Do not look up names that the capture lacks in the files of this machine
-    #[arg(help_heading = "Names", long)]
-    no_symbolize: bool,
     #[command(flatten)]
-    symbols: Symbols,
-    /// Hide template and generic arguments of functions
-    #[arg(help_heading = "Names", long)]
-    short_names: bool,
+    names: NameOptions,
     #[command(flatten)]
     stacks: LensArguments,
     #[command(flatten)]
@@ -99,35 +98,14 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     if arguments.fail_over.is_some() && arguments.by.is_some_and(|metric| !metric.is_of_memory()) {
         return Err(Failure::usage(anyhow!("--fail-over is about memory: give another --by")));
     }
-    let naming = arguments.symbols.naming(arguments.no_symbolize);
-    let open = |file: &PathBuf| opened_capture::analyzer(file);
-    let or = |when: &Option<When>, anchor: Anchor| when.clone().unwrap_or(anchor.into());
-    let (old, lens) = (open(&arguments.file)?, arguments.stacks.lens());
-    let default = match (&arguments.newer, &arguments.at) {
-        (Some(_), None) => Metric::Peak,
-        _ => Metric::Live,
+    let sides = Sides::new(arguments)?;
+    let default = match (&sides, &arguments.at) {
+        (Sides::Moments(..), _) | (_, Some(_)) => Metric::Live,
+        _ => Metric::Peak,
     };
     let metric = arguments.by.unwrap_or(default);
-    opened_capture::needs(metric, old.tables(), old.source())?;
-    let compared = match &arguments.newer {
-        Some(newer) => {
-            let newer = open(newer)?;
-            opened_capture::needs(metric, newer.tables(), newer.source())?;
-            let part = arguments.at.clone().map_or(Part::Whole, Part::At);
-            let spelling =
-                if arguments.ignore_templates { Spelling::WithoutTemplates } else { Spelling::Exact };
-            compare_captures(old, newer, &arguments.which.query(part), &lens, spelling, naming)
-        }
-        None => {
-            let (from, to) = (or(&arguments.from, Anchor::Start), or(&arguments.to, Anchor::End));
-            compare_moments(old, from, to, arguments.which.query(Part::Whole), &lens, naming)
-        }
-    };
-    let mut compared = compared.map_err(failure)?;
-    if arguments.short_names {
-        compared.loaded.names.leave_out_arguments();
-    }
-    opened_capture::note_looked_up(compared.loaded.looked_up);
+    let mut compared = sides.compare(arguments, metric)?;
+    compared.loaded = arguments.names.prepared(compared.loaded);
     let options = DiffOptions {
         metric,
         tree: arguments.tree || arguments.stacks.shape() == Some(Shape::Tree),
@@ -156,6 +134,92 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let Some(growth) = growth else { return Ok(ExitCode::SUCCESS) };
     tell(&growth);
     Ok(ExitCode::from(exit::of_rules(growth.outcome())))
+}
+
+/// A moment, or which processes.
+#[derive(Clone, Debug)]
+enum Chosen {
+    Moment(When),
+    Label(Labelled),
+}
+
+impl FromStr for Chosen {
+    type Err = WhenError;
+
+    /// A mark may have any name: `mark:a=b` is one.
+    fn from_str(text: &str) -> Result<Self, WhenError> {
+        match text.parse() {
+            Ok(label) if !text.starts_with("mark:") => Ok(Chosen::Label(label)),
+            _ => text.parse().map(Chosen::Moment),
+        }
+    }
+}
+
+/// What is compared.
+enum Sides<'a> {
+    Moments(&'a PathBuf, When, When),
+    Captures([Captures<'a>; 2]),
+}
+
+impl<'a> Sides<'a> {
+    fn new(arguments: &'a Arguments) -> Result<Self, Failure> {
+        let usage = |text: &str| Err(Failure::usage(anyhow!(text.to_owned())));
+        let files = arguments.files.as_slice();
+        let captures = |files, only| Captures { files, only };
+        let sides = match (files, &arguments.from, &arguments.to) {
+            (files, Some(Chosen::Label(from)), Some(Chosen::Label(to))) => {
+                Sides::Captures([captures(files, Some(from)), captures(files, Some(to))])
+            }
+            (_, Some(Chosen::Label(_)), _) | (_, _, Some(Chosen::Label(_))) => {
+                return usage("--from and --to are two moments of a capture, or two labels: give both");
+            }
+            ([_, _], None, None) => {
+                Sides::Captures([captures(&files[..1], None), captures(&files[1..], None)])
+            }
+            ([file], from, to) => {
+                if arguments.at.is_some() || arguments.ignore_templates {
+                    return usage("--at and --ignore-templates are for two captures, or for labels");
+                }
+                let or = |when: &Option<Chosen>, anchor: Anchor| match when {
+                    Some(Chosen::Moment(when)) => when.clone(),
+                    _ => anchor.into(),
+                };
+                Sides::Moments(file, or(from, Anchor::Start), or(to, Anchor::End))
+            }
+            ([_, _], ..) => return usage("--from and --to are moments of one capture; --at is one of two"),
+            _ => {
+                return usage(
+                    "which captures are compared? Say it by labels: --from version=1 --to version=2",
+                );
+            }
+        };
+        Ok(sides)
+    }
+
+    fn compare(&self, arguments: &Arguments, metric: Metric) -> Result<Compared, Failure> {
+        let (lens, naming) = (arguments.stacks.lens(), arguments.names.naming());
+        match self {
+            Sides::Moments(file, from, to) => {
+                let analyzer = opened_capture::analyzer(file)?;
+                opened_capture::needs(metric, analyzer.tables(), analyzer.source())?;
+                let query = arguments.which.query(Part::Whole);
+                compare_moments(analyzer, from.clone(), to.clone(), query, &lens, naming).map_err(failure)
+            }
+            Sides::Captures(sides) => {
+                let part = arguments.at.clone().map_or(Part::Whole, Part::At);
+                let query = arguments.which.query(part);
+                let load = |side: &Captures<'_>| {
+                    let loaded = side.loaded(&query, &lens, &naming).map_err(failure)?;
+                    opened_capture::needs(metric, &loaded.tables, &loaded.source)?;
+                    Ok::<_, Failure>(loaded)
+                };
+                let (old, new) = (load(&sides[0])?, load(&sides[1])?);
+                let spelling =
+                    if arguments.ignore_templates { Spelling::WithoutTemplates } else { Spelling::Exact };
+                Ok(compare_shown(old, new, &lens, spelling))
+            }
+        }
+    }
 }
 
 /// Reports what --fail-over found, if there is anything to report.

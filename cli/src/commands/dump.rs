@@ -36,7 +36,7 @@ pub(crate) struct Arguments {
 
 /// Prints events as they are read: a capture may have more of them than fit into memory.
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
-    let options = DumpOptions { frames: arguments.frames, short_names: arguments.capture.short_names };
+    let options = DumpOptions { frames: arguments.frames, short_names: arguments.capture.names.short_names };
     let Capture { file, .. } = &arguments.capture;
     if arguments.unwind {
         return opened_capture::print(|out, _| unwind(file, out));

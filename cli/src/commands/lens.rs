@@ -2,7 +2,6 @@
 
 use analysis::query::{Expression, Pattern};
 use clap::Args;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use engine::Grouping;
 use engine::lens::Lens;
 
@@ -33,8 +32,12 @@ pub(crate) struct LensArguments {
     /// calls on, as signal emission and event loops do. A stack of nothing else is kept whole
     #[arg(long)]
     my_code: bool,
-    /// Merge neighbouring functions of the same module, namespace, file or line, or group stacks by who allocates
-    #[arg(long, value_name = "GROUP", value_parser = grouping())]
+    /// Merge neighbouring functions of the same module, namespace, file or line, or group stacks by who allocates:
+    /// process, executable, command, thread, or a label such as host, service or version
+    ///
+    /// Labels are those that `info` shows, such as k8s.pod.name, and those of `--label`. One that has the name of
+    /// another group is label:NAME.
+    #[arg(long, value_name = "GROUP")]
     group_by: Option<Grouping>,
 }
 
@@ -57,12 +60,8 @@ impl LensArguments {
             focus: self.focus.iter().chain(&self.callees).cloned().collect(),
             callers: self.callers.iter().cloned().collect(),
             fold: self.fold.clone(),
-            group: self.group_by,
+            group: self.group_by.clone(),
             counts_library: false,
         }
     }
-}
-
-fn grouping() -> impl TypedValueParser<Value = Grouping> {
-    PossibleValuesParser::new(Grouping::ALL.map(Grouping::name)).try_map(|name| name.parse())
 }

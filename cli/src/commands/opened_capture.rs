@@ -26,6 +26,23 @@ use std::process::ExitCode;
 pub(crate) struct Capture {
     /// Capture to read
     pub(super) file: PathBuf,
+    #[command(flatten)]
+    pub(super) names: NameOptions,
+}
+
+/// Captures to be shown as one.
+#[derive(Args, Debug)]
+pub(crate) struct Captures {
+    /// Captures to read; several are shown as one
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(super) names: NameOptions,
+}
+
+/// Where names come from, and how they are shown.
+#[derive(Args, Debug)]
+pub(crate) struct NameOptions {
     /// Do not look up names that the capture lacks in the files of this machine
     #[arg(help_heading = "Names", long)]
     no_symbolize: bool,
@@ -34,6 +51,31 @@ pub(crate) struct Capture {
     /// Hide template and generic arguments of functions
     #[arg(help_heading = "Names", long)]
     pub(super) short_names: bool,
+}
+
+impl NameOptions {
+    pub(super) fn naming(&self) -> Naming {
+        self.symbols.naming(self.no_symbolize)
+    }
+
+    /// Reports which names were looked up, and shortens names if the user wants that.
+    pub(super) fn prepared(&self, mut loaded: Loaded) -> Loaded {
+        note_looked_up(loaded.looked_up);
+        if self.short_names {
+            loaded.names.leave_out_arguments();
+        }
+        loaded
+    }
+}
+
+impl Captures {
+    /// Loads what was asked for of all of them.
+    pub(super) fn seen(&self, query: &Query, lens: &Lens) -> Result<Loaded, Failure> {
+        let captures = engine::Captures { files: &self.files, only: None };
+        captures.files.iter().for_each(|file| debug!("reading {}", file.display()));
+        let loaded = captures.seen(query, lens, &self.names.naming()).map_err(failure)?;
+        Ok(self.names.prepared(loaded))
+    }
 }
 
 impl Capture {
@@ -70,17 +112,13 @@ impl Capture {
         analyzer(&self.file)
     }
 
-    /// Reports which names were looked up, and shortens names if the user wants that.
-    pub(super) fn prepared(&self, mut loaded: Loaded) -> Loaded {
-        note_looked_up(loaded.looked_up);
-        if self.short_names {
-            loaded.names.leave_out_arguments();
-        }
-        loaded
+    /// As [`NameOptions::prepared`].
+    pub(super) fn prepared(&self, loaded: Loaded) -> Loaded {
+        self.names.prepared(loaded)
     }
 
     pub(super) fn naming(&self) -> Naming {
-        self.symbols.naming(self.no_symbolize)
+        self.names.naming()
     }
 }
 

@@ -1,7 +1,7 @@
 //! `report`: who allocates, and who holds the memory.
 
 use super::lens::LensArguments;
-use super::opened_capture::{self, Capture};
+use super::opened_capture::{self, Captures};
 use super::selection::Selection;
 use crate::exit::Outcome;
 use analysis::query::Part;
@@ -17,6 +17,9 @@ use report::{Format, ReportOptions, Shape, json, text, views};
 ///
 /// When a realloc moves a block, the peak counts both blocks: a buffer that doubles to 1 MiB has a peak of 1.5 MiB.
 /// That is what malloc and a copy need; if glibc moves pages instead (mremap), less was in use.
+///
+/// Several captures are shown as one: the same stacks of the same program are one row, whichever builds they are of.
+/// The peak is that of each capture, added up.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -43,13 +46,15 @@ Examples:
   sysprof-memprof report app.memprof --cpu --inverted
   # Who spends time in malloc and free
   sysprof-memprof report app.memprof --allocator
+  # Captures of many hosts as one, by their labels
+  sysprof-memprof report host-*.memprof --group-by version
   # To paste into an issue
   sysprof-memprof report app.memprof --tree --format markdown
   # For scripts
   sysprof-memprof report app.memprof --json | jq '.rows[0]'")]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    capture: Capture,
+    captures: Captures,
     /// Metric to count and sort by [default: peak; live with --at]
     #[arg(long, value_name = "METRIC", value_parser = metric())]
     by: Option<Metric>,
@@ -101,7 +106,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let metric = if arguments.cpu { Metric::Cpu } else { arguments.by.unwrap_or(default) };
     let options = ReportOptions { metric, shape, min: arguments.min, limit: arguments.limit };
     let lens = Lens { counts_library: shape == Shape::Functions, ..arguments.stacks.lens() };
-    let loaded = arguments.capture.seen(&query, &lens)?;
+    let loaded = arguments.captures.seen(&query, &lens)?;
     opened_capture::needs(metric, &loaded.tables, &loaded.source)?;
     opened_capture::print(|out, style| {
         match arguments.json {

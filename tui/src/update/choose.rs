@@ -70,11 +70,13 @@ pub(super) fn my_code(model: &mut Model) {
 /// Groups functions by the next kind.
 pub(super) fn group(model: &mut Model) {
     let all = Grouping::ALL;
-    let place = model.question.lens.group.and_then(|group| all.iter().position(|other| *other == group));
-    let next = all.get(place.map_or(0, |place| place + 1)).copied();
+    let group = model.question.lens.group.as_ref();
+    let place = group.and_then(|group| all.iter().position(|other| other == group));
+    let next = all.get(place.map_or(0, |place| place + 1)).cloned();
+    let notice =
+        next.as_ref().map_or(catalogue::NOT_GROUPED.to_owned(), |group| format!("by {}", group.name()));
     change(model, |lens| lens.group = next);
-    model.notice =
-        Some(next.map_or(catalogue::NOT_GROUPED.to_owned(), |group| format!("by {}", group.name())));
+    model.notice = Some(notice);
 }
 
 /// Shows all stacks unchanged.

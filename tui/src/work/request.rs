@@ -53,7 +53,7 @@ impl Question {
         if lens.my_code {
             words.push(catalogue::MY_CODE.to_owned());
         }
-        if let Some(group) = lens.group {
+        if let Some(group) = &lens.group {
             words.push(format!("by {}", group.name()));
         }
         words

@@ -14,7 +14,7 @@ mod differing;
 mod likeness;
 mod pair;
 mod renamed;
-mod unite;
+mod union;
 
 use crate::base::cost::{Amount, Cost};
 use crate::base::metric::Metric;
@@ -33,7 +33,7 @@ use std::hash::Hash;
 
 pub use likeness::{Spelling, normal_name};
 pub use pair::Match;
-pub use unite::{United, unite};
+pub use union::{IdMap, Union, unite};
 
 /// The change of one stack of one process, or of several that are alike.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -131,7 +131,7 @@ impl Diff {
         diff
     }
 
-    /// The difference between two captures whose profiles were brought into one set of tables: see [`United`].
+    /// The difference between two captures whose profiles were brought into one set of tables: see [`Union`].
     pub fn of_captures(before: &Profile, after: &Profile, tables: &Tables, names: &Names) -> Self {
         let likeness = Likeness::new(before, after, tables, names);
         Self::gather(before, after, |process, node| likeness.key(process, node))

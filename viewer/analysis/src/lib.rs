@@ -31,7 +31,7 @@
 //! | `residency` | which pages are resident, whose blocks lie on them, who touched them first |
 //! | `timeline` | the heap over time: slices, regions, tracks |
 //! | `rows` | rows and trees that views list |
-//! | `diff` | what changed between two profiles |
+//! | `diff` | what changed between two profiles, and captures in one set of tables |
 //! | `counting` | the pass over a recording while it is written |
 //! | `format` | numbers for people |
 
@@ -76,7 +76,7 @@ pub use count::tally::Tally;
 pub use count::totals::Totals;
 pub use count::watch::{Birth, Death, End, Instant, InvalidFree, Left, Life, Moved, Stage, Watch};
 pub use counting::{Counting, Results, STEPS, VERSION};
-pub use diff::{ChangeKind, Diff, DiffRow, Match, Spelling, United, normal_name, size, unite};
+pub use diff::{ChangeKind, Diff, DiffRow, IdMap, Match, Spelling, Union, normal_name, size, unite};
 pub use format::seems_later;
 pub use lifetimes::accesses::{Access, Use, uses};
 pub use names::file_name::file_name;

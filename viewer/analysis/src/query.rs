@@ -42,6 +42,7 @@
 //! Which number a view shows and sorts by is a matter of the view: [`crate::base::metric::Metric`].
 
 mod filter;
+mod label;
 mod select;
 mod when;
 
@@ -52,6 +53,7 @@ mod unmatched;
 pub use expression::{Expression, Selection, SyntaxError};
 pub use filter::bytes as bytes_of;
 pub use filter::{Filter, Selected, Sizes, SizesError, StackTest, Unknown};
+pub use label::{LabelError, Labelled, label, label_names};
 pub use pattern::Pattern;
 pub use select::{Sieve, is_in, processes};
 pub use unmatched::{Unmatched, nearest};

@@ -4,7 +4,7 @@ use crate::analyzer::Analyzer;
 use crate::error::Error;
 use crate::lens::Lens;
 use crate::loaded::{Loaded, Seen, Source, sum_of};
-use crate::symbolize::{LookedUp, Naming};
+use crate::symbolize::Naming;
 use analysis::query::{Part, Query, When};
 use analysis::{Diff, Instant, Names, Profile, Span, Spelling, unite};
 use capture::{Lost, Sampling};
@@ -133,15 +133,11 @@ pub fn compare_captures(
 /// unless a lens has changed stacks.
 pub fn compare_shown(mut old: Loaded, new: Loaded, lens: &Lens, spelling: Spelling) -> Compared {
     let (mut before, mut after) = (Side::new(&old, &old.profile, None), Side::new(&new, &new.profile, None));
-    let united = unite(old.tables, new.tables, spelling);
-    united.adopt(&mut old.profile);
-    let names = Names::new(&united.tables);
-    let looked_up = LookedUp {
-        unresolved: old.looked_up.unresolved + new.looked_up.unresolved,
-        named: old.looked_up.named + new.looked_up.named,
-        unneeded: old.looked_up.unneeded + new.looked_up.unneeded,
-    };
-    let loaded = Loaded { tables: united.tables, names, looked_up, ..new };
+    let (tables, moved) = unite(old.tables, new.tables, spelling);
+    moved.adopt(&mut old.profile);
+    let names = Names::new(&tables);
+    let looked_up = old.looked_up.and(new.looked_up);
+    let loaded = Loaded { tables, names, looked_up, ..new };
     let (loaded, seen) = lens.apply_to_all(loaded, &mut [&mut old.profile]);
     (before.seen, after.seen) = (seen.into_iter().next().flatten(), loaded.seen.clone());
     let diff = Diff::of_captures(&old.profile, &loaded.profile, &loaded.tables, &loaded.names);

@@ -29,7 +29,7 @@ mod rewrite;
 pub use grouping::owners_without;
 
 use crate::loaded::{Grouping, Loaded, Seen};
-use analysis::query::{Expression, Pattern, Unmatched};
+use analysis::query::{Expression, Pattern, Unmatched, label, label_names};
 use analysis::{Cost, Profile, Site, Spread};
 use rewrite::Rewrite;
 
@@ -64,6 +64,16 @@ impl Lens {
     /// Applies the lens to a capture.
     pub fn apply(&self, loaded: Loaded) -> Loaded {
         self.apply_to_all(loaded, &mut []).0
+    }
+
+    /// The same for a view of it alone.
+    pub(crate) fn show(&self, loaded: Loaded) -> Loaded {
+        let mut loaded = self.apply(loaded);
+        if loaded.seen.is_some() {
+            // Several stacks may have become one, and threads are no longer needed.
+            loaded.profile.merge_rows();
+        }
+        loaded
     }
 
     /// The same with further profiles of the same tables; returns what was left out of each.
@@ -109,16 +119,26 @@ impl Lens {
         hidden -= profile.total;
         hidden_spread -= profile.total_spread;
         let filter = self.filter.as_ref().map(ToString::to_string);
-        Seen { filter, unmatched: unmatched.to_vec(), group: self.group, hidden, hidden_spread }
+        Seen { filter, unmatched: unmatched.to_vec(), group: self.group.clone(), hidden, hidden_spread }
     }
 
     /// The names that match nothing. Those of well-known functions need not be there.
     fn unmatched(&self, Loaded { tables, names, .. }: &Loaded) -> Vec<Unmatched> {
-        let Self { filter, transparent, my_code: _, focus, callers, fold, .. } = self;
+        let Self { filter, transparent, my_code: _, focus, callers, fold, group, .. } = self;
         let functions = [transparent, focus, callers, fold].into_iter().flatten();
         let is_absent = |pattern: &&Pattern| !names.labels().any(|label| pattern.names(label));
         let filter = filter.iter().flat_map(|filter| filter.unmatched(tables, names));
-        filter.chain(functions.filter(is_absent).map(|name| Unmatched::function(name, names))).collect()
+        let there = label_names(tables);
+        let label = match group {
+            Some(Grouping::Label(name))
+                if !tables.processes.iter().any(|row| label(tables, row, name).is_some()) =>
+            {
+                Some(Unmatched::label(name, &there))
+            }
+            _ => None,
+        };
+        let functions = functions.filter(is_absent).map(|name| Unmatched::function(name, names));
+        filter.chain(functions).chain(label).collect()
     }
 
     /// The filter alone, and the lens without it.

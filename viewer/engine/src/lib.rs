@@ -24,6 +24,7 @@
 //! |---|---|
 //! | `open` | from a file to the input of every view, for one question |
 //! | `analyzer` | the same for any number of questions |
+//! | `captures` | several captures as one |
 //! | `capture_file` `events` | the readers of a file, and its events for formats and observers |
 //! | `symbolize` `sources` | names that a capture lacks, and lines of source files, from this machine |
 //! | `loaded` | the result: counted and named |
@@ -46,6 +47,7 @@ pub mod lens;
 pub mod suppression;
 
 mod analyzer;
+mod captures;
 mod open;
 
 pub mod check;
@@ -54,13 +56,11 @@ pub mod live;
 
 pub use analyzer::{Analyzer, FunctionDetail, FunctionFrees, PeakMemory};
 pub use capture_file::{open_reader, refuse_aggregated};
+pub use captures::Captures;
 pub use compare::{Compared, Side, compare_captures, compare_moments, compare_shown};
 pub use error::Error;
 pub use events::{Events, Recorded, observe};
-pub use loaded::{
-    Grouping, Loaded, MarkRow, Origin, PeakKind, PeakRss, Rule, Seen, Source, Suppressed, UnknownGrouping,
-    Use,
-};
+pub use loaded::{Grouping, Loaded, MarkRow, Origin, PeakKind, PeakRss, Rule, Seen, Source, Suppressed, Use};
 pub use open::open;
 pub use sources::Sources;
 pub use symbolize::{LookedUp, Naming, Needed, named};

@@ -5,7 +5,7 @@ mod seen;
 mod suppressed;
 
 pub use rule::{Origin, Rule};
-pub use seen::{Grouping, Seen, UnknownGrouping};
+pub use seen::{Grouping, Seen};
 pub use suppressed::{Suppressed, Use};
 
 use crate::symbolize::LookedUp;

@@ -56,6 +56,17 @@ pub struct LookedUp {
     pub unneeded: u64,
 }
 
+impl LookedUp {
+    /// Two searches together.
+    pub(crate) fn and(self, other: Self) -> Self {
+        Self {
+            unresolved: self.unresolved + other.unresolved,
+            named: self.named + other.named,
+            unneeded: self.unneeded + other.unneeded,
+        }
+    }
+}
+
 /// Which names are looked for.
 #[derive(Clone, Copy, Debug)]
 pub enum Needed<'a> {

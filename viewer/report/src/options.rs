@@ -52,7 +52,7 @@ impl ReportOptions {
     /// share would hide some of them.
     pub(crate) fn cutoff_for_text(&self, loaded: &Loaded) -> Cutoff {
         let total = self.metric.of(&loaded.profile.total);
-        let grouping = loaded.seen.as_ref().and_then(|seen| seen.group);
+        let grouping = loaded.seen.as_ref().and_then(|seen| seen.group.as_ref());
         let usual = if grouping.is_some_and(Grouping::is_of_owner) { 0.0 } else { Self::MIN };
         let min = self.min.unwrap_or(Share::percent(usual));
         let few = if self.min.is_none() { Self::FEW } else { 0 };

@@ -43,7 +43,7 @@ pub(super) fn refuse(arguments: &Arguments) -> Result<(), Failure> {
                 .to_owned(),
         ),
         (
-            capture.short_names && is_copy,
+            capture.names.short_names && is_copy,
             "a copy of the capture has whole names: leave --short-names out, and give it when you view the \
              copy"
                 .to_owned(),

@@ -36,6 +36,17 @@ impl Counters {
         self.points += 1;
     }
 
+    /// Adds the series of processes of another capture, whose ids these tables moved. Series of a machine are left out:
+    /// there may be several machines.
+    pub fn add_processes(&mut self, others: &Counters, moved: impl Fn(ProcessId) -> ProcessId) {
+        for (process, kind, instance, points) in others.iter() {
+            let Some(process) = process.map(&moved) else { continue };
+            for &Point { time, value } in points {
+                self.add(&Counter { time, process: Some(process), kind, instance, value });
+            }
+        }
+    }
+
     /// The points of a series in file order; empty where nothing was counted.
     pub fn series(&self, process: Option<ProcessId>, kind: CounterKind, instance: u32) -> &[Point] {
         self.series.get(&(process, kind, instance)).map_or(&[], Vec::as_slice)

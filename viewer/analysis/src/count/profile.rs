@@ -48,6 +48,9 @@ pub struct Profile {
     pub stray_samples: u64,
     /// Time of the last event, nanoseconds since the recording began.
     pub last_time: u64,
+    /// How many other captures were [added](Profile::add): their moments have nothing in common.
+    #[serde(skip)]
+    pub others: u32,
 }
 
 /// The part of a capture that numbers are about; [`crate::query`] says what they mean for each.
@@ -211,6 +214,17 @@ pub struct PoolProfile {
     pub uncertain: Amount,
 }
 
+impl PoolProfile {
+    /// Adds the pool of the same name of another capture.
+    fn add(&mut self, other: &Self) {
+        self.allocated += other.allocated;
+        self.freed += other.freed;
+        self.peak.held += other.peak.held;
+        self.leaked += other.leaked;
+        self.uncertain += other.uncertain;
+    }
+}
+
 impl Profile {
     /// The rows with the variances of their costs, which are zero when everything was recorded.
     pub fn sites_with_spread(&self) -> impl Iterator<Item = (&Site, Cost<Spread>)> {
@@ -247,6 +261,45 @@ impl Profile {
         }
         self.peak.held = self.total.peak;
         self.set_spreads(kept);
+    }
+
+    /// Adds the numbers of another capture, whose ids are those of the same tables. The peak is the sum of both peaks,
+    /// each at its own time.
+    pub fn add(&mut self, mut other: Profile) {
+        let is_sampled = !(self.spreads.is_empty() && other.spreads.is_empty());
+        if is_sampled {
+            self.spreads.resize(self.sites.len(), Cost::default());
+            other.spreads.resize(other.sites.len(), Cost::default());
+        }
+        self.sites.append(&mut other.sites);
+        self.spreads.append(&mut other.spreads);
+        self.processes.extend(other.processes.into_iter().skip(self.processes.len()));
+        self.total += other.total;
+        self.total_spread += other.total_spread;
+        self.peak.held += other.peak.held;
+        self.own_pages.bytes = self.own_pages.bytes.saturating_add(other.own_pages.bytes);
+        for pool in other.pools {
+            match self.pools.iter_mut().find(|known| known.name == pool.name) {
+                Some(known) => known.add(&pool),
+                None => self.pools.push(pool),
+            }
+        }
+        self.failures.append(&mut other.failures);
+        self.snapshots = match (self.snapshots, other.snapshots) {
+            (Some(ours), Some(others)) => Some(Snapshots {
+                count: ours.count + others.count,
+                first: ours.first.min(others.first),
+                last: ours.last.max(others.last),
+            }),
+            (ours, others) => ours.or(others),
+        };
+        let samplings = self.sampling.into_iter().chain(other.sampling);
+        self.sampling = samplings.max_by_key(|sampling| sampling.interval());
+        self.events = self.events.saturating_add(other.events);
+        self.stray_events = self.stray_events.saturating_add(other.stray_events);
+        self.stray_samples = self.stray_samples.saturating_add(other.stray_samples);
+        self.last_time = self.last_time.max(other.last_time);
+        self.others += 1 + other.others;
     }
 
     /// True when it can belong to a capture with these tables: every id is in range.

@@ -2,6 +2,7 @@
 
 use super::pattern::{Pattern, is_of_word};
 use crate::names::table::{Kind, Names};
+use std::collections::BTreeSet;
 use std::fmt;
 
 /// A name in a filter or a lens that matches nothing: mostly a misspelt one.
@@ -20,6 +21,15 @@ impl Unmatched {
     pub fn function(pattern: &Pattern, names: &Names) -> Self {
         let functions = names.labels().filter(|label| matches!(label.kind, Kind::Function(..)));
         Self::new("function", pattern, functions.map(|label| label.short_base()))
+    }
+
+    /// The name of a label, of which the capture has these.
+    pub fn label(name: &str, there: &BTreeSet<&str>) -> Self {
+        Self {
+            nearest: there.iter().map(|&name| name.to_owned()).collect(),
+            field: "label",
+            name: name.to_owned(),
+        }
     }
 
     /// Any name, of which the capture has these.

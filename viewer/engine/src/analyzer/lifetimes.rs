@@ -40,12 +40,7 @@ impl Analyzer {
     pub fn seen(mut self, query: &Query, lens: &Lens, naming: Naming) -> Result<Loaded, Error> {
         self.be_ready_for(lens)?;
         let profile = self.profile(query)?;
-        let mut loaded = lens.apply(self.show(profile, naming));
-        if loaded.seen.is_some() {
-            // Several stacks may have become one, and threads are no longer needed.
-            loaded.profile.merge_rows();
-        }
-        Ok(loaded)
+        Ok(lens.show(self.show(profile, naming)))
     }
 
     /// The same, without the leaks that rules suppress.

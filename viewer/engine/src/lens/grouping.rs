@@ -1,6 +1,7 @@
 //! The groups that functions can be shown in.
 
 use crate::loaded::{Grouping, Loaded};
+use analysis::query::label;
 use analysis::{Amount, Metric, Names, Step, file_name, process_name, representatives};
 use capture::{Frame, FrameId, ModuleId, NodeId, Process, StringId, Tables};
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// have nothing in this metric, so that they have no row; 0 for other groupings, where nobody asks which groups
 /// exist.
 pub fn owners_without(loaded: &Loaded, metric: Metric) -> usize {
-    let grouping = loaded.seen.as_ref().and_then(|seen| seen.group);
+    let grouping = loaded.seen.as_ref().and_then(|seen| seen.group.as_ref());
     if !grouping.is_some_and(Grouping::is_of_owner) {
         return 0;
     }
@@ -32,7 +33,7 @@ pub(super) enum Key {
 impl Key {
     /// The group of a function; none if it is not grouped.
     pub(super) fn of(
-        grouping: Grouping,
+        grouping: &Grouping,
         tables: &Tables,
         names: &Names,
         paths: &Paths,
@@ -116,14 +117,20 @@ impl Paths {
 }
 
 /// The name of the group of a process.
-pub(super) fn owner_text(grouping: Grouping, process: &Process) -> String {
+pub(super) fn owner_text(grouping: &Grouping, process: &Process, tables: &Tables) -> String {
     match grouping {
+        Grouping::Label(name) => {
+            label(tables, process, name).map_or_else(|| format!("[no {name}]"), str::to_owned)
+        }
         Grouping::Executable if !process.executable.is_empty() => process.executable.clone(),
         Grouping::Command if !process.command.is_empty() => process.command.join(" "),
         Grouping::Executable | Grouping::Command => process_name(process),
-        _ if process.image > 0 => {
-            format!("{} ({}, image {})", process_name(process), process.pid, process.image)
+        _ => {
+            let image = if process.image > 0 { format!(", image {}", process.image) } else { String::new() };
+            // Of several captures, those of several hosts.
+            let host = process.labels.iter().find(|(name, _)| name == "host.name");
+            let host = host.map_or(String::new(), |(_, host)| format!(" on {host}"));
+            format!("{} ({}{image}){host}", process_name(process), process.pid)
         }
-        _ => format!("{} ({})", process_name(process), process.pid),
     }
 }

@@ -103,7 +103,7 @@ impl<'a> Rewrite<'a> {
         let others = if lens.my_code { others(tables, names) } else { Vec::new() };
         let (transparent, focus) = (matching(&lens.transparent), matching(&lens.focus));
         let (callers, fold) = (matching(&lens.callers), matching(&lens.fold));
-        let groups = Groups::new(lens.group, names, tables);
+        let groups = Groups::new(lens.group.as_ref(), names, tables);
         Self { lens, transparent, others, focus, callers, fold, groups, stacks: Stacks::new() }
     }
 
@@ -116,7 +116,7 @@ impl<'a> Rewrite<'a> {
             profile.keep(|site| {
                 let state = states.get(site.node.index()).or(states.first())?;
                 let stack = state.found.then_some(state.begins(site))?;
-                match self.lens.group.filter(|grouping| grouping.is_of_owner()) {
+                match self.lens.group.as_ref().filter(|grouping| grouping.is_of_owner()) {
                     None => Some(stack),
                     Some(grouping) => Some(self.owner(grouping, site, tables, names, &mut owners)),
                 }
@@ -213,7 +213,7 @@ impl<'a> Rewrite<'a> {
     /// The stack that represents who allocates.
     fn owner(
         &mut self,
-        grouping: Grouping,
+        grouping: &Grouping,
         site: &Site,
         tables: &Tables,
         names: &mut Names,
@@ -221,11 +221,11 @@ impl<'a> Rewrite<'a> {
     ) -> NodeId {
         let process = &tables.processes[site.process.index()];
         let text = match site.thread.and_then(|thread| tables.threads.get(thread.index())) {
-            Some(thread) if grouping == Grouping::Thread => {
+            Some(thread) if *grouping == Grouping::Thread => {
                 let name = if thread.name.is_empty() { "thread" } else { &thread.name };
-                format!("{name} ({} of {})", thread.tid, owner_text(Grouping::Process, process))
+                format!("{name} ({} of {})", thread.tid, owner_text(&Grouping::Process, process, tables))
             }
-            _ => owner_text(grouping, process),
+            _ => owner_text(grouping, process, tables),
         };
         *owners.entry(text).or_insert_with_key(|text| {
             let owner = Owner { process: site.process, thread: site.thread };
@@ -241,7 +241,7 @@ impl<'a> Rewrite<'a> {
 }
 
 impl Groups {
-    fn new(grouping: Option<Grouping>, names: &mut Names, tables: &Tables) -> Self {
+    fn new(grouping: Option<&Grouping>, names: &mut Names, tables: &Tables) -> Self {
         let steps = u32::try_from(names.step_count()).expect("fewer steps than 2^32");
         let mut places: Vec<u32> = (0..steps).collect();
         let labels = places.iter().map(|&place| names.step_at(place).label).collect();

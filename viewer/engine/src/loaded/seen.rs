@@ -2,7 +2,6 @@
 
 use analysis::query::Unmatched;
 use analysis::{Cost, Spread};
-use std::str::FromStr;
 
 /// What a lens has left out, for views to report.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -30,7 +29,7 @@ impl Seen {
 }
 
 /// What functions, or whole stacks, are grouped by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Grouping {
     /// The executable or library that a function is in.
     Module,
@@ -48,10 +47,12 @@ pub enum Grouping {
     Command,
     /// The thread that allocates, instead of the stack.
     Thread,
+    /// The value of this label of the process, instead of the stack.
+    Label(String),
 }
 
 impl Grouping {
-    /// All of them.
+    /// All but labels, of which each capture has others.
     pub const ALL: [Grouping; 8] = [
         Grouping::Module,
         Grouping::Namespace,
@@ -64,7 +65,7 @@ impl Grouping {
     ];
 
     /// The word that names it on the command line.
-    pub fn name(self) -> &'static str {
+    pub fn name(&self) -> &str {
         match self {
             Grouping::Module => "module",
             Grouping::Namespace => "namespace",
@@ -74,25 +75,27 @@ impl Grouping {
             Grouping::Executable => "executable",
             Grouping::Command => "command",
             Grouping::Thread => "thread",
+            Grouping::Label(name) => name,
         }
     }
 
     /// True when it groups by who allocates rather than where.
-    pub fn is_of_owner(self) -> bool {
-        matches!(self, Grouping::Process | Grouping::Executable | Grouping::Command | Grouping::Thread)
+    pub fn is_of_owner(&self) -> bool {
+        matches!(
+            self,
+            Grouping::Process
+                | Grouping::Executable
+                | Grouping::Command
+                | Grouping::Thread
+                | Grouping::Label(_)
+        )
     }
 }
 
-impl FromStr for Grouping {
-    type Err = UnknownGrouping;
-
-    fn from_str(name: &str) -> Result<Self, UnknownGrouping> {
+impl From<&str> for Grouping {
+    /// Whatever is none of the others is a label.
+    fn from(name: &str) -> Self {
         let known = Self::ALL.into_iter().find(|grouping| grouping.name() == name);
-        known.ok_or_else(|| UnknownGrouping(name.to_owned()))
+        known.unwrap_or_else(|| Grouping::Label(name.strip_prefix("label:").unwrap_or(name).to_owned()))
     }
 }
-
-/// The word is not the name of a grouping.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown group `{0}`: use module, namespace, file, line, process, executable, command or thread")]
-pub struct UnknownGrouping(String);

@@ -8,7 +8,7 @@ use crate::options::{ReportOptions, Shape};
 use crate::table::Value;
 use crate::views::fields;
 use analysis::{
-    Cost, Cutoff, FunctionCost, FunctionPlace, Metric, Row, Spread, StackState, Tree, call_of_row,
+    Cost, Cutoff, FunctionCost, FunctionPlace, Metric, Row, Span, Spread, StackState, Tree, call_of_row,
     functions as costs_of, natural, places_of_functions, rows, stack_states,
 };
 use engine::Loaded;
@@ -90,6 +90,8 @@ impl FunctionErrors {
 pub fn report(out: &mut dyn Write, loaded: &Loaded, options: &ReportOptions) -> io::Result<()> {
     let total = options.metric.of(&loaded.profile.total);
     let cutoff = options.cutoff_for_json(total);
+    // Of several captures each has its own moments.
+    let is_one = loaded.profile.others == 0;
     let mut fields = kind("report");
     fields.extend(fields::head(loaded));
     fields.extend([
@@ -97,9 +99,9 @@ pub fn report(out: &mut dyn Write, loaded: &Loaded, options: &ReportOptions) -> 
         ("heap", Value::known(loaded.heap_name().map(Value::name))),
         ("by", options.metric.name().into()),
     ]);
-    fields.extend(fields::span(loaded.profile.span));
+    fields.extend(fields::span(if is_one { loaded.profile.span } else { Span::Whole }));
     fields.extend([
-        ("peak_time_ns", Value::Time(loaded.profile.peak.at.time)),
+        ("peak_time_ns", Value::known(is_one.then_some(Value::Time(loaded.profile.peak.at.time)))),
         ("total", fields::total(loaded)),
         ("unseen", fields::unseen(loaded.seen.as_ref())),
     ]);

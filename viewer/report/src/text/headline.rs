@@ -85,7 +85,14 @@ pub(super) fn warning(text: String) -> Line {
 /// What the numbers are about: the file, the heap if it is one of the program's own, and the part of the time.
 pub fn scope(loaded: &Loaded) -> String {
     let heap = loaded.heap_name().map_or(String::new(), |heap| format!(", heap {}", escape(heap)));
-    format!("{}{heap}{}", escape(&loaded.source.file), span(loaded.profile.span))
+    let part = match (loaded.profile.others, loaded.profile.span) {
+        (0, part) => span(part),
+        (_, Span::Whole) => String::new(),
+        // These are different times in each.
+        (_, Span::At(_)) => " at that moment of each".to_owned(),
+        (_, Span::Range { .. }) => " between those moments of each".to_owned(),
+    };
+    format!("{}{heap}{part}", escape(&loaded.source.file))
 }
 
 /// The part of the capture that the numbers are about, unless it is the whole.
@@ -100,6 +107,7 @@ pub(super) fn span(span: Span) -> String {
 fn when_held(profile: &Profile) -> String {
     match profile.span {
         Span::At(_) => "then".to_owned(),
+        _ if profile.others > 0 => "at the peak of each".to_owned(),
         Span::Whole => format!("at the peak after {}", duration(profile.peak.at.time)),
         Span::Range { .. } => format!("at the peak of this range, after {}", duration(profile.peak.at.time)),
     }
@@ -155,7 +163,7 @@ pub(super) fn warning_lines(loaded: &Loaded) -> Vec<Line> {
 
 /// That the part which is shown is after the end of the recording.
 fn part_after_end(loaded: &Loaded) -> Option<String> {
-    let end = loaded.ended()?;
+    let end = loaded.ended().filter(|_| loaded.profile.others == 0)?;
     let said = |text: Value| words(loaded, &text, usize::MAX);
     match loaded.profile.span {
         Span::Whole => None,
@@ -190,8 +198,8 @@ pub fn warning_texts(loaded: &Loaded) -> Vec<String> {
     let mut warnings: Vec<String> = unmatched_texts(loaded.seen.as_ref()).collect();
     warnings.extend(part_after_end(loaded));
     if let Some(cut) = &loaded.source.cut {
-        warnings
-            .push(format!("the file is incomplete ({}); numbers cover the part before that", escape(cut)));
+        let file = if profile.others > 0 { "a file" } else { "the file" };
+        warnings.push(format!("{file} is incomplete ({}); numbers cover the part before that", escape(cut)));
     }
     warnings.extend(losses(loaded.lost()).map(|loss| words(loaded, &loss, usize::MAX)));
     if anomalies.conflicts > 0 {

@@ -62,12 +62,12 @@ pub(super) fn stacks(
 }
 
 /// What a row stands for.
-pub(super) fn row_noun(loaded: &Loaded) -> &'static str {
+pub(super) fn row_noun(loaded: &Loaded) -> &str {
     grouping(loaded).map_or("function", Grouping::name)
 }
 
-fn grouping(loaded: &Loaded) -> Option<Grouping> {
-    loaded.seen.as_ref().and_then(|seen| seen.group)
+fn grouping(loaded: &Loaded) -> Option<&Grouping> {
+    loaded.seen.as_ref().and_then(|seen| seen.group.as_ref())
 }
 
 fn one_group(out: &mut dyn Write, loaded: &Loaded, group: &Group, columns: &Columns) -> io::Result<()> {

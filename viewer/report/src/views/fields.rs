@@ -7,13 +7,15 @@ use capture::Sampling;
 use engine::{Loaded, Seen};
 
 /// The file, and what in options matches nothing in it.
+///
+/// Of several captures the file is the first, and their number stands beside it.
 pub(crate) fn head(loaded: &Loaded) -> Fields {
     let source = &loaded.source;
-    vec![
-        ("file", Value::name(&source.file)),
-        ("cut", Value::known(source.cut.clone())),
-        ("unmatched", unmatched(loaded.seen.as_ref())),
-    ]
+    let others = loaded.profile.others;
+    let captures = (others > 0).then(|| ("captures", Value::count(u64::from(others) + 1)));
+    let file = ("file", Value::name(&source.file));
+    let rest = [("cut", Value::known(source.cut.clone())), ("unmatched", unmatched(loaded.seen.as_ref()))];
+    std::iter::once(file).chain(captures).chain(rest).collect()
 }
 
 /// What was chosen of the file, and what that costs.
