@@ -30,6 +30,7 @@ mod sampling;
 mod scans;
 
 mod admission;
+mod alarms;
 mod attached_services;
 mod deaths;
 mod durations;

@@ -1,6 +1,7 @@
 //! The commands, one file each.
 
 mod aggregating;
+mod alarm;
 pub(crate) mod attach;
 mod attacher;
 mod baseline;
@@ -30,6 +31,7 @@ pub(crate) mod invalid_frees;
 pub(crate) mod leaks;
 mod lens;
 pub(crate) mod lines;
+mod live;
 pub(crate) mod man_pages;
 pub(crate) mod mark;
 mod name_search;

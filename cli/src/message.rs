@@ -41,6 +41,23 @@ pub(crate) fn warning(text: &str) {
     line("warning", WARNING, text);
 }
 
+/// Tells an alarm: a warning, for the journal too.
+pub(crate) fn alarm(text: &str) {
+    let level = if is_journal() { "<4>" } else { "" };
+    let _ = writeln!(
+        anstream::stderr().lock(),
+        "{level}sysprof-memprof: {WARNING}warning:{WARNING:#} {}",
+        printable(text).replace('\n', " ")
+    );
+}
+
+/// True when standard error is the journal: `systemd.exec(5)`, `JOURNAL_STREAM`.
+fn is_journal() -> bool {
+    let Ok(named) = std::env::var("JOURNAL_STREAM") else { return false };
+    let Ok(file) = rustix::fs::fstat(std::io::stderr()) else { return false };
+    named == format!("{}:{}", file.st_dev, file.st_ino)
+}
+
 /// Gives useful information.
 pub(crate) fn note(text: &str) {
     line("note", NOTE, text);

@@ -102,7 +102,7 @@ pub use base::log::{Sink, log_to};
 pub use base::name_search::NameSearch;
 pub use base::options::{DEFAULT_DEPTH, MAX_DEPTH, OnFull, Options};
 pub use base::rights::Rights;
-pub use base::triggers::Triggers;
+pub use base::triggers::{TriggerMonitor, Triggers};
 pub use control::requests::Requests;
 pub use cpu::{Probe, UnwoundAgain, probe, unwind_again};
 pub use session::{Finished, Progress, Session};

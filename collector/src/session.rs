@@ -171,6 +171,7 @@ impl Session {
             tasks,
             host: listener.host(),
             shared: draining.shared().clone(),
+            written: writing.written.clone(),
             scanning: Arc::default(),
         };
         let scanning = Scanning::start(parting, &requests, &writing.written)?;

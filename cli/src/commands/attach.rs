@@ -1,7 +1,9 @@
 //! `attach`: records processes that run already.
 
+use super::alarm::{AlarmOptions, Watch};
 use super::attacher::{Attacher, take_back};
-use super::http::{Current, HttpOptions};
+use super::http::HttpOptions;
+use super::live::Current;
 use super::parts::{Limits, Series};
 use super::process_selector::{self, ProcessSelector, process_selector};
 use super::recording_options::{Kind, RecordingOptions};
@@ -45,6 +47,8 @@ Examples:
   sysprof-memprof attach 4711 --aggregate
   # Metrics for Prometheus, and profiles for go tool pprof
   sysprof-memprof attach 4711 --http 127.0.0.1:9464
+  # Save a capture before the control group's limit is reached
+  sysprof-memprof attach 4711 --alarm limit=90% --on-alarm snapshot
   # Set marks, for diff --from 'snapshot 1' --to 'snapshot 2'
   sysprof-memprof attach 4711 --snapshot-every 10m")]
 pub(crate) struct Arguments {
@@ -69,6 +73,8 @@ pub(crate) struct Arguments {
     limits: Limits,
     #[command(flatten)]
     http: HttpOptions,
+    #[command(flatten)]
+    alarms: AlarmOptions,
 }
 
 /// Records until the recording is over.
@@ -108,6 +114,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
         ));
     }
     current.set(Some(session.requests()));
+    let watch = arguments.alarms.watch(current.recordings(), &arguments.recording)?;
     let end = arguments.duration.zip(attacher.began).map(|(duration, began)| began + duration);
     loop {
         let is_over = || !session.is_recording() || end.is_some_and(|end| Instant::now() >= end);
@@ -132,6 +139,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
             }
         };
     }
+    let failed = watch.is_some_and(Watch::end);
     current.set(None);
     let injected = attacher.injected;
     let finished = supervise::finish(session, signals, Vec::new(), 0, quiet)
@@ -140,7 +148,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     take_back(injected);
     series.wait();
     opened_capture::after_recording(&finished, quiet);
-    Ok(ExitCode::SUCCESS)
+    Ok(if failed { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
 }
 
 impl Arguments {

@@ -11,6 +11,7 @@
 //!
 //! While nothing is recorded there are no sessions: only two waiting threads, and no descriptors.
 
+use super::alarm::AlarmOptions;
 use super::http::HttpOptions;
 use super::parts::{self, Limits, Series};
 use super::process_selector::{self, ProcessSelector, process_selector};
@@ -67,6 +68,8 @@ pub(crate) struct Arguments {
     limits: Limits,
     #[command(flatten)]
     http: HttpOptions,
+    #[command(flatten)]
+    alarms: AlarmOptions,
 }
 
 /// Make the daemon record running processes
@@ -118,6 +121,8 @@ pub(crate) fn execute(arguments: Arguments) -> Outcome {
     let of_server = requests.clone();
     let server =
         bound.map(|bound| bound.serve(Box::new(move || of_server.all()), &requests.recording)).transpose()?;
+    let of_alarms = requests.clone();
+    let watch = arguments.alarms.watch(Box::new(move || of_alarms.all()), &requests.recording)?;
     message::plain(&format!("Recording to {} on demand, until ^C.", requests.folder.display()));
     loop {
         match signals.next(ROUND).context("cannot wait for signals")? {
@@ -130,7 +135,7 @@ pub(crate) fn execute(arguments: Arguments) -> Outcome {
         }
     }
     // No requests come in any more once the last captures are finished.
-    drop((named, numbered, server));
+    drop((named, numbered, server, watch));
     requests.finish_all();
     Ok(ExitCode::SUCCESS)
 }

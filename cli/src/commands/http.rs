@@ -10,28 +10,24 @@
 //!
 //! Nothing is computed while nobody asks: there is one thread, which waits.
 
-mod cgroup;
-mod difference;
 mod families;
-mod heaps;
 mod labels;
 mod metrics;
 mod open_metrics;
 mod site;
 mod token;
 
+use super::live::{Heaps, Recordings};
 use super::recording_options::RecordingOptions;
 use super::symbols::in_silence;
 use crate::exit::Failure;
 use crate::message;
 use anyhow::{Context, anyhow};
 use clap::Args;
-use collector::Requests;
-use heaps::Heaps;
 use http_server::{Address, Limits, Listener, Server};
 use site::Site;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Scrapers are few, and each has one connection.
@@ -56,26 +52,6 @@ pub(crate) struct HttpOptions {
     /// Answer only requests with the token in this file, as `Authorization: Bearer TOKEN`
     #[arg(help_heading = "Metrics and profiles", long, value_name = "FILE", requires = "http")]
     http_token_file: Option<PathBuf>,
-}
-
-/// The recordings that go on.
-pub(super) type Recordings = Box<dyn Fn() -> Vec<Requests> + Send + Sync>;
-
-/// The recording of a command that has one at a time.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Current(Arc<Mutex<Option<Requests>>>);
-
-impl Current {
-    /// This is recorded now.
-    pub(super) fn set(&self, requests: Option<Requests>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = requests;
-    }
-
-    /// What is asked for metrics.
-    pub(super) fn recordings(&self) -> Recordings {
-        let current = self.0.clone();
-        Box::new(move || current.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect())
-    }
 }
 
 /// Where a server listens, before there is something to serve.

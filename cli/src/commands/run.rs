@@ -12,7 +12,9 @@
 //!
 //! With `--duration` the capture may be finished while the target goes on; see [`super::finishing`].
 
+use super::alarm::{AlarmOptions, Watch};
 use super::finishing::Finishing;
+use super::live::Current;
 use super::opened_capture;
 use super::recording_options::{Kind, RecordingOptions};
 use super::rules_check::RulesCheck;
@@ -91,6 +93,8 @@ pub(crate) struct Arguments {
     command: Vec<OsString>,
     #[command(flatten)]
     recording: RecordingOptions,
+    #[command(flatten)]
+    alarms: AlarmOptions,
 }
 
 impl Arguments {
@@ -187,7 +191,12 @@ pub(crate) fn execute(arguments: Arguments) -> Outcome {
         end: arguments.duration.map(|duration| Instant::now() + duration),
     };
     let quiet = arguments.recording.quiet;
+    let current = Current::default();
+    current.set(Some(session.requests()));
+    let watch = arguments.alarms.watch(current.recordings(), &arguments.recording)?;
     let supervised = supervise::until_end(child, &session, &signals, Progress::new(quiet), &supervision)?;
+    let failed = watch.is_some_and(Watch::end);
+    current.set(None);
     let (code, finished, is_told) = match supervised {
         Supervised::Ended { status, unrecorded } => {
             let code = exit::of_target(status);
@@ -200,7 +209,9 @@ pub(crate) fn execute(arguments: Arguments) -> Outcome {
             (code, finishing.wait(&signals, code), rules_check.is_none())
         }
     };
-    conclude(finished, rules_check.as_ref(), code, quiet || is_told)
+    let concluded = conclude(finished, rules_check.as_ref(), code, quiet || is_told)?;
+    let is_success = concluded == ExitCode::SUCCESS;
+    Ok(if failed && is_success { ExitCode::from(exit::FAILED) } else { concluded })
 }
 
 /// Reports the result. The exit code is the target's, unless the recording has failed or a rule is broken.

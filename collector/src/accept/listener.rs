@@ -428,6 +428,11 @@ impl Host {
         self.open().iter().any(|image| image.has(pid))
     }
 
+    /// The processes whose images are recorded.
+    pub(crate) fn pids(&self) -> Vec<u32> {
+        self.recorded().iter().map(|image| image.info.pid).collect()
+    }
+
     /// True while any image is recorded.
     pub(crate) fn is_recording(&self) -> bool {
         !self.recorded().is_empty()

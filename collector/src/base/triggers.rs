@@ -18,7 +18,7 @@ pub struct Triggers {
 
 /// Watches for triggers.
 #[derive(Debug)]
-pub(crate) struct TriggerMonitor {
+pub struct TriggerMonitor {
     triggers: Triggers,
     /// Snapshots so far.
     count: u32,
@@ -28,12 +28,13 @@ pub(crate) struct TriggerMonitor {
 }
 
 impl TriggerMonitor {
-    pub(crate) fn new(triggers: Triggers) -> TriggerMonitor {
+    /// Nothing has been seen yet.
+    pub fn new(triggers: Triggers) -> TriggerMonitor {
         TriggerMonitor { triggers, count: 0, last: (Duration::ZERO, 0), is_over: false }
     }
 
     /// The name of the snapshot due `now`, a time since the recording began, with `live` bytes live.
-    pub(crate) fn due(&mut self, now: Duration, live: u64) -> Option<String> {
+    pub fn due(&mut self, now: Duration, live: u64) -> Option<String> {
         let Triggers { every, over, growth } = self.triggers;
         let (time, before) = self.last;
         let is_time = every.is_some_and(|every| now.saturating_sub(time) >= every);

@@ -13,8 +13,10 @@ use crate::writer::live_heap::LiveHeap;
 use crate::writer::pipeline::MarkRequest;
 use crate::writer::snapshot::{self, Taken};
 use crate::writer::tasks::{self, LiveHeapRequest, Task};
+use crate::writer::written::Written;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::Duration;
 
@@ -122,6 +124,7 @@ pub struct Requests {
     pub(crate) tasks: tasks::Sender,
     pub(crate) host: Arc<Host>,
     pub(crate) shared: Arc<Shared>,
+    pub(crate) written: Arc<Written>,
     /// Requested scans run one after the other: two would stop the same threads.
     pub(crate) scanning: Arc<Mutex<()>>,
 }
@@ -130,6 +133,17 @@ impl Requests {
     /// The capture being written.
     pub fn output(&self) -> &Path {
         &self.path
+    }
+
+    /// Bytes that the recorded processes hold, as far as it is written.
+    pub fn live_bytes(&self) -> u64 {
+        // Relaxed: for display, and for alarms that look again soon.
+        self.written.live_bytes.load(Ordering::Relaxed)
+    }
+
+    /// The processes that are recorded, but for those that these have forked.
+    pub fn pids(&self) -> Vec<u32> {
+        self.host.pids()
     }
 
     /// Marks this moment with a name, for one process or the whole recording; false if there is no thread yet that

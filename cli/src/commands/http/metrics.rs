@@ -1,9 +1,8 @@
 //! The metrics of recordings that go on.
 
-use super::cgroup::Memory;
 use super::families::{Families, Kind, Meaning};
-use super::heaps::Heaps;
 use super::labels::{self, Labels};
+use crate::commands::live::{Heaps, Memory};
 use analysis::{Amount, Profile};
 use capture::{CounterKind, Process, ProcessId};
 use collector::LiveHeap;

@@ -1,9 +1,9 @@
 //! What can be requested, and by whom.
 
 use super::families::Families;
-use super::heaps::{Heaps, Missing};
 use super::metrics;
 use super::open_metrics::Format;
+use crate::commands::live::{Heaps, Missing};
 use analysis::Metric;
 use engine::Loaded;
 use http_server::{Answer, Request, is_same};

@@ -18,7 +18,7 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// Why there is no heap.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Missing {
+pub(in crate::commands) enum Missing {
     /// No such process is recorded, or none at all.
     NotRecorded(String),
     /// It is not clear which is meant.
@@ -34,7 +34,7 @@ pub(super) enum Missing {
 }
 
 /// All of them.
-pub(super) struct Heaps {
+pub(in crate::commands) struct Heaps {
     recordings: Recordings,
     naming: Naming,
     /// By capture, the names of its stacks.
@@ -43,12 +43,12 @@ pub(super) struct Heaps {
 
 impl Heaps {
     /// Of these recordings; nothing is looked at yet.
-    pub(super) fn new(recordings: Recordings, naming: Naming) -> Heaps {
+    pub(in crate::commands) fn new(recordings: Recordings, naming: Naming) -> Heaps {
         Heaps { recordings, naming, named: Mutex::default() }
     }
 
     /// The present state of each recording that goes on, as far as it has come.
-    pub(super) fn all(&self) -> Vec<(PathBuf, LiveHeap)> {
+    pub(in crate::commands) fn all(&self) -> Vec<(PathBuf, LiveHeap)> {
         let recordings = (self.recordings)();
         let heap =
             |recording: &Requests| Some((recording.output().to_owned(), recording.live_heap(false).ok()?));
@@ -56,14 +56,14 @@ impl Heaps {
     }
 
     /// What a process holds now, or the recording if there is only one.
-    pub(super) fn now(&self, pid: Option<u32>) -> Result<Loaded, Missing> {
+    pub(in crate::commands) fn now(&self, pid: Option<u32>) -> Result<Loaded, Missing> {
         let (path, mut heap) = self.of(pid)?;
         let profile = std::mem::take(&mut heap.profile);
         self.load(&path, heap, profile, pid)
     }
 
     /// How that changes within some time.
-    pub(super) fn change(
+    pub(in crate::commands) fn change(
         &self,
         pid: Option<u32>,
         time: Duration,
@@ -125,7 +125,7 @@ impl Heaps {
     }
 
     /// A profile of this state with names: all of them if it `waits`.
-    pub(super) fn named(
+    pub(in crate::commands) fn named(
         &self,
         path: &Path,
         heap: &mut LiveHeap,
@@ -151,7 +151,7 @@ impl Heaps {
     }
 
     /// True while names of a recording are being looked up.
-    pub(super) fn is_naming(&self, path: &Path) -> bool {
+    pub(in crate::commands) fn is_naming(&self, path: &Path) -> bool {
         let named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
         named.get(path).is_some_and(NamedStacks::is_naming)
     }

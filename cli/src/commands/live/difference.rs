@@ -4,7 +4,7 @@ use analysis::{Cost, Profile, Site, Span};
 use std::collections::HashMap;
 
 /// The second profile less the first, for the stacks that differ.
-pub(super) fn difference(before: &Profile, mut after: Profile) -> Profile {
+pub(in crate::commands) fn difference(before: &Profile, mut after: Profile) -> Profile {
     let known: HashMap<_, _> =
         before.sites.iter().map(|site| ((site.process, site.node), site.cost)).collect();
     let (from, to) = (before.span, after.span);

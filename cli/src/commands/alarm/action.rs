@@ -1,0 +1,199 @@
+//! What an alarm does.
+
+use super::grown::Grown;
+use crate::message;
+use analysis::format::bytes;
+use anyhow::{Context, anyhow, bail};
+use serde_json::{Value, json};
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::str::FromStr;
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// How long a command may take, and a server.
+const PATIENCE: Duration = Duration::from_secs(30);
+const LOOK: Duration = Duration::from_millis(10);
+
+/// What is done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Action {
+    /// A line on standard error, which is the journal where systemd says so.
+    Log,
+    /// A capture of what was recorded so far.
+    Snapshot,
+    /// A shell command, with the alarm at its standard input.
+    Run(String),
+    /// The alarm as the body of a request.
+    Post(String),
+    /// The exit code.
+    Fail,
+}
+
+impl FromStr for Action {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Action, String> {
+        match text.split_once(':') {
+            None if text == "log" => Ok(Action::Log),
+            None if text == "snapshot" => Ok(Action::Snapshot),
+            None if text == "fail" => Ok(Action::Fail),
+            Some(("run", command)) if !command.trim().is_empty() => Ok(Action::Run(command.to_owned())),
+            Some(("post", url)) if url.starts_with("http://") => Ok(Action::Post(url.to_owned())),
+            Some(("post", url)) if url.starts_with("https://") => {
+                Err("only plain HTTP is supported. For TLS, let run: call a program such as curl".to_owned())
+            }
+            _ => Err("expected log, snapshot, fail, run:COMMAND or post:http://HOST:PORT/PATH".to_owned()),
+        }
+    }
+}
+
+/// An alarm that was raised.
+#[derive(Clone, Debug)]
+pub(super) struct Alarm {
+    pub(super) condition: String,
+    /// The capture that is written.
+    pub(super) capture: PathBuf,
+    /// Recorded processes, by pid.
+    pub(super) processes: Vec<(u32, String)>,
+    pub(super) live: u64,
+    /// What the control group uses, and may use.
+    pub(super) group: Option<(u64, u64)>,
+    pub(super) grown: Vec<Grown>,
+    /// The capture that was saved.
+    pub(super) snapshot: Option<PathBuf>,
+    pub(super) labels: Vec<(String, String)>,
+}
+
+impl Alarm {
+    /// As one line.
+    fn text(&self) -> String {
+        let processes: Vec<String> =
+            self.processes.iter().take(3).map(|(pid, name)| format!("{name} ({pid})")).collect();
+        let who = if processes.is_empty() { "the recording".to_owned() } else { processes.join(", ") };
+        let live = bytes(i64::try_from(self.live).unwrap_or(i64::MAX));
+        let group = self.group.map(|(used, limit)| {
+            let part = |bytes_: u64| bytes(i64::try_from(bytes_).unwrap_or(i64::MAX));
+            format!(", its control group uses {} of {}", part(used), part(limit))
+        });
+        let grown: Vec<String> = self.grown.iter().map(Grown::text).collect();
+        let grown = if grown.is_empty() { String::new() } else { format!("; grown: {}", grown.join("; ")) };
+        let snapshot = self.snapshot.as_ref().map(|path| format!("; see {}", path.display()));
+        format!(
+            "alarm {}: {who} holds {live}{}{grown}{}",
+            self.condition,
+            group.unwrap_or_default(),
+            snapshot.unwrap_or_default()
+        )
+    }
+
+    /// As a document.
+    fn json(&self) -> Value {
+        let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let process = |(pid, name): &(u32, String)| json!({"pid": pid, "name": name});
+        let labels: serde_json::Map<String, Value> =
+            self.labels.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
+        json!({
+            "schema": 1,
+            "document": "alarm",
+            "condition": self.condition,
+            "time_unix_ns": u64::try_from(time.as_nanos()).unwrap_or(u64::MAX),
+            "capture": self.capture.display().to_string(),
+            "snapshot": self.snapshot.as_ref().map(|path| path.display().to_string()),
+            "processes": self.processes.iter().map(process).collect::<Vec<_>>(),
+            "labels": labels,
+            "live_bytes": self.live,
+            "cgroup_bytes": self.group.map(|(used, _)| used),
+            "cgroup_limit_bytes": self.group.map(|(_, limit)| limit),
+            "grown": self.grown.iter().map(Grown::json).collect::<Vec<_>>(),
+        })
+    }
+
+    /// Does what is to be done; snapshots were saved before.
+    pub(super) fn act(&self, actions: &[Action]) {
+        for action in actions {
+            let done = match action {
+                Action::Log => {
+                    message::alarm(&self.text());
+                    Ok(())
+                }
+                Action::Run(command) => run(command, &self.json()),
+                Action::Post(url) => post(url, &self.json()),
+                Action::Snapshot | Action::Fail => Ok(()),
+            };
+            if let Err(error) = done {
+                message::warning(&format!("alarm {}: {error:#}", self.condition));
+            }
+        }
+    }
+}
+
+/// Runs a shell command, and ends it if it takes too long.
+fn run(command: &str, document: &Value) -> anyhow::Result<()> {
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", command]).stdin(Stdio::piped()).stdout(Stdio::null());
+    let mut child = shell.spawn().with_context(|| format!("cannot run {command}"))?;
+    if let Some(mut input) = child.stdin.take() {
+        // It may not want to know.
+        let _ = input.write_all(format!("{document}\n").as_bytes());
+    }
+    let begun = Instant::now();
+    loop {
+        match child.try_wait() {
+            Ok(None) if begun.elapsed() < PATIENCE => thread::sleep(LOOK),
+            Ok(None) => {
+                let _ = child.kill();
+                let _ = child.wait();
+                bail!("{command} was ended: it took more than {} s", PATIENCE.as_secs());
+            }
+            Ok(Some(status)) if !status.success() => bail!("{command} failed: {status}"),
+            // Whoever waits for the target may have waited for it, too.
+            Ok(Some(_)) | Err(_) => return Ok(()),
+        }
+    }
+}
+
+fn post(url: &str, document: &Value) -> anyhow::Result<()> {
+    let answer = minreq::post(url)
+        .with_header("Content-Type", "application/json")
+        .with_header("User-Agent", concat!("sysprof-memprof/", env!("CARGO_PKG_VERSION")))
+        .with_body(document.to_string())
+        .with_timeout(PATIENCE.as_secs())
+        .with_follow_redirects(false)
+        .send_lazy();
+    let code = answer.map_err(|error| anyhow!("cannot send to {url}: {error}"))?.status_code;
+    if (200..300).contains(&code) { Ok(()) } else { bail!("{url} answers {code}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Check how actions are written, and that others are refused with advice.
+    #[test]
+    fn actions_are_read() {
+        for (text, expected) in [
+            ("log", Action::Log),
+            ("snapshot", Action::Snapshot),
+            ("fail", Action::Fail),
+            ("run:logger -t x", Action::Run("logger -t x".into())),
+            ("post:http://[::1]:80/x", Action::Post("http://[::1]:80/x".into())),
+        ] {
+            assert_eq!(text.parse(), Ok(expected));
+        }
+        for text in ["", "run:", "run", "post:ftp://x", "post:https://x", "mail:me"] {
+            assert!(text.parse::<Action>().is_err(), "{text}");
+        }
+    }
+
+    /// Check that a command gets the document, and that one that fails is reported.
+    #[test]
+    fn commands_get_the_alarm() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("alarm");
+        run(&format!("cat >{}", file.display()), &json!({"a": 1})).unwrap();
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "{\"a\":1}\n");
+        assert!(run("exit 3", &Value::Null).unwrap_err().to_string().contains("exit 3 failed"));
+    }
+}

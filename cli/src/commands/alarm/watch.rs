@@ -1,0 +1,200 @@
+//! The thread that watches recordings.
+
+use super::action::{Action, Alarm};
+use super::condition::{Condition, Measured, Monitor};
+use super::grown::grown;
+use crate::commands::live::{Group, Heaps, Recordings, difference};
+use crate::commands::snapshot::by_time;
+use crate::{message, output};
+use analysis::{Profile, process_name};
+use collector::Requests;
+use engine::Naming;
+use jiff::Timestamp;
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+/// Time between two looks: a service that takes a gigabyte a second is seen every 50 MB.
+const PERIOD: Duration = Duration::from_millis(50);
+/// Time between two looks at which control groups there are: a process may enter another one after it was started.
+const GROUPS: Duration = Duration::from_millis(500);
+
+/// Watches until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    shared: Arc<Flags>,
+    thread: Option<JoinHandle<()>>,
+    /// An alarm makes the command fail.
+    fails: bool,
+}
+
+#[derive(Debug, Default)]
+struct Flags {
+    /// The recording is over.
+    stop: AtomicBool,
+    /// There was an alarm.
+    raised: AtomicBool,
+}
+
+impl Watch {
+    pub(super) fn start(
+        conditions: Vec<Condition>,
+        actions: Vec<Action>,
+        recordings: Recordings,
+        naming: Naming,
+        labels: Vec<(String, String)>,
+    ) -> std::io::Result<Watch> {
+        let shared = Arc::new(Flags::default());
+        let fails = actions.contains(&Action::Fail);
+        let recordings: Arc<dyn Fn() -> Vec<Requests> + Send + Sync> = Arc::from(recordings);
+        let of_heaps = recordings.clone();
+        let mut watcher = Watcher {
+            conditions,
+            actions,
+            heaps: Heaps::new(Box::new(move || of_heaps()), naming),
+            labels,
+            watched: HashMap::new(),
+        };
+        let flags = shared.clone();
+        let thread = thread::Builder::new().name("alarms".into()).spawn(move || {
+            // Relaxed: a hint; no other data depends on it.
+            while !flags.stop.load(Ordering::Relaxed) {
+                if watcher.look(&recordings()) {
+                    // Relaxed: it is read after the thread was joined.
+                    flags.raised.store(true, Ordering::Relaxed);
+                }
+                thread::sleep(PERIOD);
+            }
+        })?;
+        Ok(Watch { shared, thread: Some(thread), fails })
+    }
+
+    /// Ends the watch. Returns whether an alarm was raised that makes the command fail.
+    pub(crate) fn end(mut self) -> bool {
+        self.join();
+        self.fails && self.shared.raised.load(Ordering::Relaxed)
+    }
+
+    fn join(&mut self) {
+        self.shared.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.join();
+    }
+}
+
+struct Watcher {
+    conditions: Vec<Condition>,
+    actions: Vec<Action>,
+    heaps: Heaps,
+    labels: Vec<(String, String)>,
+    /// By capture.
+    watched: HashMap<PathBuf, Watched>,
+}
+
+/// What is known of a recording.
+struct Watched {
+    monitors: Vec<Monitor>,
+    began: Instant,
+    /// The control groups of its processes, and when they were looked for.
+    groups: Vec<Group>,
+    found: Option<Instant>,
+    /// What it held at the last alarm.
+    before: Profile,
+}
+
+impl Watcher {
+    /// Looks at all recordings once; returns whether there was an alarm.
+    fn look(&mut self, recordings: &[Requests]) -> bool {
+        self.watched.retain(|path, _| recordings.iter().any(|one| one.output() == path));
+        let mut is_raised = false;
+        for recording in recordings {
+            let watched = self.watched.entry(recording.output().to_owned()).or_insert_with(|| Watched {
+                monitors: self.conditions.iter().copied().map(Monitor::new).collect(),
+                began: Instant::now(),
+                groups: Vec::new(),
+                found: None,
+                before: Profile::default(),
+            });
+            let measured = watched.measure(recording);
+            let now = watched.began.elapsed();
+            let raised: Vec<String> = (watched.monitors.iter_mut())
+                .filter_map(|monitor| {
+                    monitor.is_raised(now, &measured).then(|| monitor.condition.to_string())
+                })
+                .collect();
+            if !raised.is_empty() {
+                is_raised = true;
+                self.alarm(recording, raised.join(" "), measured);
+            }
+        }
+        is_raised
+    }
+
+    /// Raises an alarm. What may be lost soon comes first: a process that is ended holds nothing.
+    fn alarm(&mut self, recording: &Requests, condition: String, measured: Measured) {
+        let capture = recording.output().to_owned();
+        // Without stacks, as in aggregated recordings, the numbers are told all the same.
+        let heap = recording.live_heap(false).ok();
+        let snapshot = self.actions.contains(&Action::Snapshot).then(|| {
+            let file = output::unused(by_time(&capture, Timestamp::now()));
+            let taken = recording.snapshot(None, &file);
+            taken.map_err(|error| message::warning(&error.to_string())).ok().map(|_| file)
+        });
+        let mut alarm = Alarm {
+            condition,
+            capture: capture.clone(),
+            processes: Vec::new(),
+            live: measured.live,
+            group: measured.group,
+            grown: Vec::new(),
+            snapshot: snapshot.flatten(),
+            labels: self.labels.clone(),
+        };
+        if let Some(mut heap) = heap {
+            let profile = std::mem::take(&mut heap.profile);
+            alarm.processes =
+                heap.processes.iter().map(|(_, process)| (process.pid, process_name(process))).collect();
+            if let Some(watched) = self.watched.get_mut(&capture) {
+                let change = difference(&watched.before, profile.clone());
+                watched.before = profile;
+                if let Ok(change) = self.heaps.named(&capture, &mut heap, change, true) {
+                    alarm.grown = grown(&change);
+                }
+            }
+        }
+        alarm.act(&self.actions);
+    }
+}
+
+impl Watched {
+    fn measure(&mut self, recording: &Requests) -> Measured {
+        let live = recording.live_bytes();
+        let wants_groups =
+            self.monitors.iter().any(|monitor| matches!(monitor.condition, Condition::Limit(_)));
+        if !wants_groups {
+            return Measured { live, group: None };
+        }
+        if self.groups.is_empty() || self.found.is_none_or(|found| found.elapsed() > GROUPS) {
+            self.groups = recording.pids().into_iter().filter_map(Group::of).collect();
+            self.groups.sort_unstable();
+            self.groups.dedup();
+            self.found = Some(Instant::now());
+        }
+        let used = self.groups.iter().filter_map(|group| {
+            let memory = group.memory();
+            memory.current.zip(memory.limit)
+        });
+        let share = |(used, limit): &(u64, u64)| u128::from(*used) * (1 << 32) / u128::from((*limit).max(1));
+        Measured { live, group: used.max_by_key(share) }
+    }
+}
