@@ -42,6 +42,9 @@ const IS_NATIVE: u64 = 0x80;
 /// Most variables of which each thread has its own.
 const MOST_VARIABLES: u64 = 16;
 
+/// Most words of a stack: a thread's struct has addresses in place of what a context has.
+const MOST_WORDS: u64 = 1 << 28;
+
 /// The key that has the threads, before 3.0.
 static KEY: ThreadKey = ThreadKey::unknown();
 
@@ -250,7 +253,9 @@ impl Ruby {
                 let thread = word(context, layout.thread)?;
                 let (stack, size) = (word(context, CONTEXT_STACK)?, word(context, CONTEXT_SIZE)?);
                 let end = stack.checked_add(size.checked_mul(8)?)?;
-                let is_inside = (stack..=end).contains(&word(context, CONTEXT_FRAME)?);
+                let is_inside = stack != 0
+                    && size <= MOST_WORDS
+                    && (stack..=end).contains(&word(context, CONTEXT_FRAME)?);
                 Some(word(thread, layout.context)? == context && is_inside)
             };
             let mut slots = (0..MOST_VARIABLES).map(|index| start.wrapping_add(8 * index));

@@ -77,7 +77,7 @@ pub(crate) fn place(frame: &ScriptFrame, layout: &Layout, memory: &mut KnownMemo
 fn name(frame: &ScriptFrame, body: u64, layout: &Layout, memory: &mut KnownMemory) -> Option<Name> {
     let label = Text::of(memory.word(body.wrapping_add(LABEL))?, layout, memory)?;
     let base = Text::of(memory.word(body.wrapping_add(BASE_LABEL))?, layout, memory)?;
-    let before = label.length.checked_sub(base.length).unwrap_or(0);
+    let before = label.length.saturating_sub(base.length);
     let mut name = Name::new();
     label.append_to(&mut name, 0..before, memory)?;
     if is_of_method(body, layout, memory) == Some(true) {
