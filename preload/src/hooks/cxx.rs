@@ -98,7 +98,9 @@ mod wrapped {
         ($($operator:ident $index:literal $function:ident $name:literal $other:literal $kind:expr;)*) => {
             $(wrapper! { "sysprof_memprof_" $operator $index $function, WRAPPED, delete })*
 
-            pub(super) const ALL: [unsafe extern "C" fn(); super::FORMS] = [$($function),*];
+            // The labels below are in these functions, so they must be there even in unit tests, where nothing calls them.
+            #[used]
+            pub(super) static ALL: [unsafe extern "C" fn(); super::FORMS] = [$($function),*];
 
             /// Where they are returned to.
             pub(super) fn return_addresses() -> [*const (); super::FORMS] {
