@@ -6,7 +6,7 @@ use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use report::views::{VIEWS, View};
 
-/// Show what became of blocks: by size, lifetime, thread and more
+/// Show blocks by size, lifetime, thread and more
 ///
 /// Blocks that were still allocated at the end lived at least until then.
 #[derive(Args, Debug)]

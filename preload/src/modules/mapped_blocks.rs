@@ -97,8 +97,9 @@ mod tests {
         };
         for alignment in (3..22).map(|bit| 1_usize << bit) {
             let mut block = core::ptr::null_mut();
+            // More than an arena has, which may have room for smaller ones that other tests have freed.
             // SAFETY: the place is ours, and the alignment is a power of two and holds a pointer.
-            assert_eq!(unsafe { libc::posix_memalign(&raw mut block, alignment, 1 << 20) }, 0);
+            assert_eq!(unsafe { libc::posix_memalign(&raw mut block, alignment, 64 << 20) }, 0);
             assert!(begins_with_mapping(block.addr()), "{alignment}: {block:p}");
             assert!(noted(block.addr()), "{alignment}: {block:p}");
             // SAFETY: allocated above.
