@@ -151,8 +151,11 @@ fn stacks_of_a_sample_are_right() {
                 ran.text().lines().filter_map(|line| line.split_once(' ')).map(|(_, stack)| stack).collect();
             let report = capture.report(&["--by", "allocations", "--size", SIZES]);
             let rows = report["rows"].as_array().expect("a report has rows");
-            let found: Vec<String> =
-                rows.iter().map(scripted).filter(|stack| stack.contains("main:")).collect();
+            let found: Vec<String> = rows
+                .iter()
+                .map(scripted)
+                .filter(|stack| stack.contains("main:") || stack.contains("work:"))
+                .collect();
             let all = || (rows.len(), capture.info()["remarks"].clone(), rows.first().cloned());
             assert!(found.len() > 5, "{python:?}, {script_name}: {} of {:#?}", found.len(), all());
             for stack in found {

@@ -129,7 +129,7 @@ fn scans_are_looked_at_in_a_terminal() {
     terminal.shows("3.28 KiB");
     (0..4).for_each(|_| terminal.press("Tab"));
     terminal.shows("14.6 KiB");
-    terminal.shows(", total ");
+    terminal.shows(", own ");
 }
 
 /// Views that run in a terminal, with their pid.
