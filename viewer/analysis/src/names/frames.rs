@@ -45,12 +45,15 @@ pub fn called_of(tables: &Tables, names: &Names, stack: NodeId) -> Option<Step> 
 
 /// How many functions precede the first meaningful one; 0 if there is none.
 pub fn library_frames(tables: &Tables, names: &Names, stack: NodeId) -> usize {
-    let has_script = LazyCell::new(|| {
-        functions_of(tables, names, stack).any(|(_, step)| names.label(step.label).script.is_some())
-    });
+    let labels = || functions_of(tables, names, stack).map(|(_, step)| names.label(step.label));
+    let has_script = LazyCell::new(|| labels().any(|label| label.script.is_some()));
+    let has_own = LazyCell::new(|| labels().any(|label| label.script.is_some() && !label.is_interpreter));
     // What an interpreter does before it runs a script is its own.
     let is_library = |(_, step): &(FrameId, Step)| {
-        is_of_library(tables, names, step) || names.label(step.label).is_interpreter && *has_script
+        let label = names.label(step.label);
+        // An interpreter's own scripts stand for what runs them where there is no other.
+        let is_behind_script = || if label.script.is_some() { *has_own } else { *has_script };
+        is_of_library(tables, names, step) || label.is_interpreter && is_behind_script()
     };
     let count = |from: usize| {
         let functions = functions_of(tables, names, stack).skip(from);
