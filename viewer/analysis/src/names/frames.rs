@@ -119,3 +119,48 @@ pub fn call_kind(tables: &Tables, stack: NodeId) -> Option<Pseudo> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use capture::{Module, ModuleId, Node, SourceFrame, StringId, Symbolized};
+
+    /// The first meaningful function of a stack of functions in modules, from the outermost inwards. The file of a script
+    /// is its module.
+    fn first(stack: &[(&str, &str)]) -> String {
+        let mut tables =
+            Tables { nodes: vec![Node { parent: NodeId::ROOT, frame: FrameId(0) }], ..Tables::default() };
+        for (index, (module, function)) in stack.iter().enumerate() {
+            tables.modules.push(Module { path: (*module).to_owned(), ..Module::default() });
+            tables.strings.extend([(*function).to_owned(), (*module).to_owned()]);
+            tables.frames.push(Frame::Code {
+                module: Some(ModuleId::from_index(index)),
+                address: 1,
+                exact: false,
+            });
+            let frame = FrameId::from_index(index);
+            let is_script = module.ends_with(".py") || module.starts_with('<');
+            let file = is_script.then(|| StringId::from_index(2 * index + 1));
+            let names =
+                vec![SourceFrame { function: Some(StringId::from_index(2 * index)), file, line: Some(1) }];
+            tables.symbols.push(Some(Symbolized { frame, names, ..Symbolized::default() }));
+            tables.nodes.push(Node { parent: NodeId::from_index(index), frame });
+        }
+        let names = Names::new(&tables);
+        let innermost = NodeId::from_index(stack.len());
+        let (_, step) = meaningful(&tables, &names, innermost).next().expect("a stack has functions");
+        names.label(step.label).name.clone()
+    }
+
+    /// Check that stacks begin at a script's function if there is one, else at one of the interpreter's own scripts, else at
+    /// the interpreter.
+    #[test]
+    fn stacks_begin_at_the_script() {
+        let libc = ("/lib/libc.so.6", "__libc_start_main");
+        let [evaluates, allocates] = [("/bin/python3", "eval"), ("/bin/python3", "new_object")];
+        let (script, import) = (("/srv/a.py", "load"), ("<frozen importlib._bootstrap>", "_find"));
+        assert_eq!(first(&[libc, evaluates, script, import, allocates]), "load");
+        assert_eq!(first(&[libc, evaluates, import, allocates]), "_find");
+        assert_eq!(first(&[libc, evaluates, allocates]), "new_object");
+    }
+}
