@@ -322,13 +322,15 @@ fn own_code_is_what_stays() {
         ),
         ("app", "_start > main > app::serve", 5),
         ("app", "_start > std::rt::init > std::env::args", 3),
+        ("app", "_start > main > core::Engine::run(int)", 2),
     ];
     let lens = Lens { my_code: true, ..Lens::default() };
     let expected = [
-        "[Everything] 18",
-        "  app 18",
-        "    main 15",
+        "[Everything] 20",
+        "  app 20",
+        "    main 17",
         "      app::serve 15",
+        "      core::Engine::run(int) 2",
         "    _start 3",
         "      std::rt::init 3",
         "        std::env::args 3",

@@ -33,12 +33,9 @@ const LIBRARIES: &[&str] = &[
     "libc.musl-",
 ];
 
-/// Name spaces of Rust that a program uses rather than has.
+/// Name spaces of Rust that a program uses rather than has, beside those of the standard library, which
+/// [`is_library_frame`] tells from namespaces of C++ and from traits of the program.
 const NAME_SPACES: &[&str] = &[
-    "std::",
-    "core::",
-    "alloc::",
-    "hashbrown::",
     "tokio::",
     "futures_util::",
     "futures_core::",
