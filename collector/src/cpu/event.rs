@@ -10,10 +10,12 @@
 //! Process records and page faults each have events of their own (`event/tasks`, `event/faults`). There is one event
 //! per processor, because an inherited event has a ring only if it is bound to a processor.
 
+mod channel;
 mod faults;
 mod followed;
 mod tasks;
 
+pub(super) use channel::Channel;
 pub(super) use followed::Followed;
 
 use super::record::Layout;
@@ -64,12 +66,6 @@ pub(super) enum RecordClock {
     Native,
     /// `CLOCK_MONOTONIC_RAW`.
     Raw,
-}
-
-/// A ring, and how the samples in it are laid out.
-pub(super) struct Channel {
-    pub(super) ring: Ring,
-    pub(super) layout: Layout,
 }
 
 /// The best request that the kernel permits.
@@ -199,7 +195,7 @@ impl Events {
         Ok(())
     }
 
-    /// Opens an event on each of these processors, with a ring of so many pages.
+    /// Opens an event on each of these processors, with a ring of so many pages, or a smaller one to begin with.
     fn open_all(
         &mut self,
         scope: Scope,
@@ -212,8 +208,14 @@ impl Events {
         for &processor in processors {
             match open_one(scope, attributes, self.clock, processor) {
                 Ok(event) => {
-                    let ring = Ring::map(event, pages).inspect_err(|_| self.is_short = true)?;
-                    channels.push(Channel { ring, layout });
+                    let attributes = with_clock(attributes, self.clock);
+                    let channel = match layout {
+                        Layout::CpuSamples | Layout::ProcessRecords => {
+                            Channel::growing(event, attributes, processor, (layout, pages))
+                        }
+                        _ => Ring::map(event, pages).map(|ring| Channel::new(ring, layout)),
+                    };
+                    channels.push(channel.inspect_err(|_| self.is_short = true)?);
                 }
                 // Unplugged since we looked.
                 Err(error) if error.raw_os_error() == Some(libc::ENODEV) => {}

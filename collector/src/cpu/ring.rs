@@ -56,6 +56,20 @@ pub(super) struct Ran {
 }
 
 impl Ran {
+    /// The totals so far of an event that was opened with [`READS`]; `None` if the kernel does not provide them.
+    pub(super) fn of(mut event: &File) -> Option<Ran> {
+        let mut words = [0; 16];
+        if event.read(&mut words).ok()? != words.len() {
+            return None;
+        }
+        let [counted, ran_ns] = [0, 8].map(|at| {
+            let mut word = [0; 8];
+            word.copy_from_slice(&words[at..at + 8]);
+            u64::from_ne_bytes(word)
+        });
+        Some(Ran { counted, ran_ns })
+    }
+
     /// The sum of both.
     pub(super) fn and(self, other: Ran) -> Ran {
         let counted = self.counted.saturating_add(other.counted);
@@ -134,18 +148,9 @@ impl Ring {
         None
     }
 
-    /// The totals so far of an event that was opened with [`READS`]; `None` if the kernel does not provide them.
-    pub(super) fn ran(&self) -> Option<Ran> {
-        let mut words = [0; 16];
-        if (&self.event).read(&mut words).ok()? != words.len() {
-            return None;
-        }
-        let [counted, ran_ns] = [0, 8].map(|at| {
-            let mut word = [0; 8];
-            word.copy_from_slice(&words[at..at + 8]);
-            u64::from_ne_bytes(word)
-        });
-        Some(Ran { counted, ran_ns })
+    /// The event that the ring belongs to.
+    pub(super) fn event(&self) -> &File {
+        &self.event
     }
 
     /// Bytes for records.

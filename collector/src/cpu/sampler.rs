@@ -215,7 +215,7 @@ impl Round {
             return None;
         }
         let work = self.channels.iter().filter(|channel| channel.layout == Layout::CpuSamples);
-        let ran = work.filter_map(|channel| channel.ring.ran()).fold(Ran::default(), Ran::and);
+        let ran = work.filter_map(Channel::ran).fold(Ran::default(), Ran::and);
         unsampled::note(SampledWork { lost: sampled.cpu.lost, ..*sampled_work }, ran, *options)
     }
 
@@ -269,23 +269,30 @@ impl Round {
 
     fn read_into(&mut self, order: &mut Order, reads_all: bool) {
         self.times.measure(&self.clock);
-        for Channel { ring, layout } in &mut self.channels {
-            let tells = *layout == Layout::ProcessRecords;
+        for channel in &mut self.channels {
+            let layout = channel.layout;
+            let tells = layout == Layout::ProcessRecords;
             if !reads_all && (!tells || order.has_too_much()) {
                 continue;
             }
-            let mut had_room = true;
-            let last = order.add(&self.times, *layout, |bytes| {
-                let taken = ring.take(|first, second| record::append_all(first, second, *layout, bytes));
-                // What the kernel cannot have written counts as lost.
-                if taken.is_none() {
-                    self.state.lost(*layout, 1);
+            let mut before = channel.before.take();
+            let mut most = 0;
+            for ring in before.iter_mut().chain([&mut channel.ring]) {
+                let mut had_room = true;
+                let last = order.add(&self.times, layout, |bytes| {
+                    let taken = ring.take(|first, second| record::append_all(first, second, layout, bytes));
+                    // What the kernel cannot have written counts as lost.
+                    if taken.is_none() {
+                        self.state.lost(layout, 1);
+                    }
+                    had_room = taken.is_some_and(|taken| taken.had_room);
+                    most = taken.map_or(0, |taken| taken.bytes);
+                });
+                if tells && !had_room {
+                    order.add_gap(last, layout);
                 }
-                had_room = taken.is_some_and(|taken| taken.had_room);
-            });
-            if tells && !had_room {
-                order.add_gap(last, *layout);
             }
+            channel.grow_for(most);
         }
         // What was written while we read lies before this pair.
         self.times.measure(&self.clock);
@@ -401,7 +408,7 @@ mod tests {
                 self.0.push(layout);
             }
         }
-        let channel = |layout, records: &[u8]| Channel { ring: Ring::made(records), layout };
+        let channel = |layout, records: &[u8]| Channel::new(Ring::made(records), layout);
         let channels = vec![
             channel(Layout::CpuSamples, &made::sample(7, 1)),
             channel(Layout::ProcessRecords, &made::fork(7, 2)),

@@ -10,17 +10,17 @@
 //! joins. So the rings belong to events of our own, and the processes' events write into them. Nobody else's work is
 //! sampled meanwhile, and the only right needed is that to trace these processes.
 
+use super::channel::{silent, write_into};
 use super::{Channel, Events, with_clock};
 use crate::base::cpu_options::Scope;
 use crate::base::log::debug;
 use crate::base::perf_event::open;
 use crate::cpu::record::Layout;
 use crate::cpu::ring::{Ring, page_size};
-use crate::cpu::room;
 use crate::proc::subjects::Subject;
-use perf_event_open_sys::{bindings as sys, ioctls};
+use perf_event_open_sys::bindings as sys;
 use rustc_hash::FxHashMap;
-use rustix::fd::{AsRawFd, OwnedFd};
+use rustix::fd::OwnedFd;
 use std::fs;
 use std::io;
 
@@ -71,7 +71,7 @@ impl Events {
                 Ok(event) => {
                     wanted.rings.push((processor, event.try_clone()?));
                     let ring = Ring::map(event.into(), pages).inspect_err(|_| self.is_short = true)?;
-                    channels.push(Channel { ring, layout });
+                    channels.push(Channel::new(ring, layout));
                 }
                 // Unplugged since we looked.
                 Err(error) if error.raw_os_error() == Some(libc::ENODEV) => {}
@@ -82,26 +82,6 @@ impl Events {
         self.followed.get_or_insert_default().wanted.push(wanted);
         Ok(())
     }
-}
-
-/// The same attributes for an event that lends its ring to others and records nothing itself.
-fn silent(mut attributes: sys::perf_event_attr, ring: usize) -> sys::perf_event_attr {
-    attributes.type_ = sys::PERF_TYPE_SOFTWARE;
-    attributes.config = sys::PERF_COUNT_SW_DUMMY.into();
-    attributes.set_freq(0);
-    attributes.__bindgen_anon_1.sample_period = 0;
-    attributes.set_precise_ip(0);
-    attributes.set_inherit(0);
-    attributes.set_mmap(0);
-    attributes.set_mmap2(0);
-    attributes.set_mmap_data(0);
-    attributes.set_build_id(0);
-    attributes.set_comm(0);
-    attributes.set_comm_exec(0);
-    attributes.set_task(0);
-    attributes.set_ksymbol(0);
-    attributes.__bindgen_anon_2.wakeup_watermark = room::watermark(ring);
-    attributes
 }
 
 impl Followed {
@@ -165,10 +145,7 @@ impl Followed {
         for Wanted { attributes, rings } in &self.wanted {
             for (processor, ring) in rings {
                 let event = open(*attributes, thread, processor.cast_signed())?;
-                // SAFETY: both are open events, on the same processor and clock.
-                if unsafe { ioctls::SET_OUTPUT(event.as_raw_fd(), ring.as_raw_fd()) } != 0 {
-                    return Err(io::Error::last_os_error());
-                }
+                write_into(&event, ring)?;
                 events.push(event);
             }
         }
