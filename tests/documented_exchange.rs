@@ -66,7 +66,7 @@ fn exports_are_made_as_described() {
     let printed = follow(page, capture, &server);
     // Some of the outputs are read by the program that is shown next; these are the ones that were made.
     let formats = ["pprof", "flamegraph", "folded", "speedscope", "firefox", "callgrind", "dot", "massif"];
-    for format in formats.into_iter().chain(["heaptrack", "syscap", "memprof"]) {
+    for format in formats.into_iter().chain(["heaptrack", "syscap", "perfetto", "memprof"]) {
         assert!(printed.contains(&format!("--format {format} ")), "{format} is made:\n{printed}");
     }
     let requests = server.requests();

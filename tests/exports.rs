@@ -510,6 +510,38 @@ impl Drop for FirefoxProfiler<'_> {
     }
 }
 
+/// Check that Perfetto's own messages read the trace, and that its last heap profiles are our totals, as a whole and of a
+/// function, its samples ours, and its tracks end with what is held.
+#[test]
+fn perfetto_reads_the_trace() {
+    let capture = worked();
+    let Some(packages) = installed("python3").and_then(|_| validator("python")) else {
+        return skip("perfetto", "python3 or scripts/validators is missing, so no one else read the trace");
+    };
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("validators/read_trace.py");
+    let mut command = capture.world().command("python3");
+    command.env("PYTHONPATH", packages).arg(script).arg(export(&capture, "perfetto", &[]));
+    let ran = wait(capture.world(), command);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let read: Value = serde_json::from_str(ran.text()).expect("the script prints JSON");
+    let all = &read["heap"]["[Everything]"];
+    for (field, own) in [
+        ("bytes", "allocated_bytes"),
+        ("allocations", "allocations"),
+        ("frees", "frees"),
+        ("freed", "freed_bytes"),
+    ] {
+        assert_eq!(all[field], total(&capture, own), "{field}");
+    }
+    let rows = capture.rows_by("bytes");
+    let of_main = rows.iter().filter(|row| row.names().contains(&"main".to_owned()));
+    let of_main: u64 = of_main.map(|row| row.number("bytes")).sum();
+    assert_eq!(read["heap"]["main"]["bytes"], of_main, "{read:#}");
+    assert_eq!(read["samples"].get("[Everything]").unwrap_or(&0.into()), samples(&capture), "{read:#}");
+    let held = total(&capture, "allocated_bytes") - total(&capture, "freed_bytes");
+    assert_eq!(read["values"]["heap"], held, "{read:#}");
+}
+
 /// Check that the sums of formats for scripts are our totals, each read by a reader of that format.
 #[test]
 fn scripts_find_our_totals() {

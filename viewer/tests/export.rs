@@ -1,5 +1,6 @@
 //! Every export is well formed, and its sums are those of the profile.
 
+mod perfetto;
 pub(crate) mod protobuf;
 mod sums;
 mod syscap;
@@ -55,6 +56,7 @@ fn text(format: Format, document: Vec<u8>) -> String {
     match format {
         Format::Pprof => protobuf::text(&document),
         Format::Syscap => syscap::text(&document),
+        Format::Perfetto => perfetto::Trace::decode(&document).text(),
         _ => String::from_utf8(document).expect("text is UTF-8"),
     }
 }

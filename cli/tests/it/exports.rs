@@ -115,7 +115,7 @@ fn unpacked(file: &Path) -> Vec<u8> {
 fn documents_are_compressed_as_their_names_say() {
     let world = World::new();
     capture_with_heap(&world.path("work/app.memprof"));
-    let formats = "callgrind csv dot firefox flamegraph folded heaptrack massif speedscope syscap";
+    let formats = "callgrind csv dot firefox flamegraph folded heaptrack massif perfetto speedscope syscap";
     for format in formats.split(' ') {
         let export = |out: &str| {
             let ran = world.run(["export", "app.memprof", "--format", format, "-o", out]);

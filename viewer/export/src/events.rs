@@ -39,6 +39,11 @@ impl Weight {
         Self { sampling: loaded.profile.sampling }
     }
 
+    /// The number of blocks that a block of this size counts as.
+    pub(super) fn blocks(self, size: u64) -> f64 {
+        self.sampling.map_or(1.0, |sampling| sampling.weight(size).blocks)
+    }
+
     pub(super) fn bytes(self, size: u64) -> i64 {
         match self.sampling {
             None => size.cast_signed(),

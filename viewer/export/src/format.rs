@@ -25,6 +25,8 @@ pub enum Format {
     Heaptrack,
     /// GNOME Sysprof.
     Syscap,
+    /// <https://ui.perfetto.dev>.
+    Perfetto,
     /// A table of stacks for spreadsheets.
     Csv,
     /// All stacks as JSON: see `JSON.md`.
@@ -33,7 +35,7 @@ pub enum Format {
 
 impl Format {
     /// All of them.
-    pub const ALL: [Format; 12] = [
+    pub const ALL: [Format; 13] = [
         Format::Folded,
         Format::Flamegraph,
         Format::Speedscope,
@@ -44,6 +46,7 @@ impl Format {
         Format::Massif,
         Format::Heaptrack,
         Format::Syscap,
+        Format::Perfetto,
         Format::Csv,
         Format::Json,
     ];
@@ -61,6 +64,7 @@ impl Format {
             Format::Massif => "massif",
             Format::Heaptrack => "heaptrack",
             Format::Syscap => "syscap",
+            Format::Perfetto => "perfetto",
             Format::Csv => "csv",
             Format::Json => "json",
         }
@@ -79,6 +83,7 @@ impl Format {
             Format::Massif => "the heap over time and at the peak, for ms_print and massif-visualizer",
             Format::Heaptrack => "every allocation, for heaptrack_print and heaptrack_gui",
             Format::Syscap => "every allocation, sample and mark, and counters, for GNOME Sysprof",
+            Format::Perfetto => "heap profiles, samples, counters and marks over time, for ui.perfetto.dev",
             Format::Csv => "one row per stack, for spreadsheets and scripts",
             Format::Json => "all stacks as a table of callers, for scripts",
         }
@@ -101,12 +106,15 @@ impl Format {
 
     /// True for binary formats.
     pub fn is_binary(self) -> bool {
-        matches!(self, Format::Pprof | Format::Syscap)
+        matches!(self, Format::Pprof | Format::Syscap | Format::Perfetto)
     }
 
     /// True for formats that contain the whole capture, event by event: they cannot be restricted to a part.
     pub fn holds_events(self) -> bool {
-        matches!(self, Format::Firefox | Format::Massif | Format::Heaptrack | Format::Syscap)
+        matches!(
+            self,
+            Format::Firefox | Format::Massif | Format::Heaptrack | Format::Syscap | Format::Perfetto
+        )
     }
 }
 

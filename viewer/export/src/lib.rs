@@ -5,8 +5,8 @@
 //!           ├─► CallGraph ─► callgrind, dot                  who calls whom
 //!           └─► rows ──────► pprof, speedscope, csv, json    one per stack
 //!  Events ─┬──► Watch ─────► firefox, massif, heaptrack,     the life of every block
-//!          │                 syscap
-//!          └──► samples ───► firefox, syscap                 along with marks and counters
+//!          │                 syscap, perfetto
+//!          └──► samples ───► firefox, syscap, perfetto       along with marks and counters
 //! ```
 //!
 //! Rules that every format keeps:
@@ -21,7 +21,7 @@
 //!
 //! | file | what it has |
 //! |---|---|
-//! | `callgrind` `csv` `dot` `firefox` `flamegraph` `folded` `heaptrack` `massif` `pprof` `speedscope` `syscap` | a format each |
+//! | `callgrind` `csv` `dot` `firefox` `flamegraph` `folded` `heaptrack` `massif` `perfetto` `pprof` `speedscope` `syscap` | a format each |
 //! | `format` `options` | the formats' names and what each holds; what to export |
 //! | `call_graph` `walk` `places` | who calls whom; a tree in the order in which it is written; a stack as functions and lines |
 //! | `events` `held` `readings` `notes` | what formats read again: every event, bytes held by time, counters, what else happened |
@@ -51,6 +51,7 @@ mod massif;
 mod notes;
 mod options;
 mod origin;
+mod perfetto;
 mod places;
 mod pprof;
 mod protobuf;
@@ -101,6 +102,7 @@ pub fn export(
         Format::Massif => massif::write(out, loaded, events)?,
         Format::Heaptrack => heaptrack::write(out, loaded, events)?,
         Format::Syscap => syscap::write(out, loaded, events)?,
+        Format::Perfetto => perfetto::write(out, loaded, events)?,
         Format::Csv => csv::write(out, loaded)?,
         Format::Json => report::json::tables(out, loaded)?,
     }

@@ -1,11 +1,11 @@
-//! The small part of the protocol buffers' wire format that one message needs.
+//! The small part of the protocol buffers' wire format that exports need.
 //!
 //! ```text
 //!  field 1, varint 300          08 ac 02
 //!  field 2, bytes "ab"          12 02 61 62
 //! ```
 //!
-//! A crate that builds the whole message in memory would take more of it than the capture's tables; here each record
+//! A crate that builds a whole message in memory would take more of it than the capture's tables; here each record
 //! is encoded separately and written.
 
 /// Bytes of a message, or of a part of one. A field with its default value is left out, as in proto3.
@@ -30,6 +30,13 @@ impl Message {
             self.varint(u64::from(field) << 3);
             self.varint(value);
         }
+        self
+    }
+
+    /// An integer that is written even if it is 0, where that differs from none.
+    pub(super) fn any_int(&mut self, field: u32, value: i64) -> &mut Self {
+        self.varint(u64::from(field) << 3);
+        self.varint(value.cast_unsigned());
         self
     }
 
@@ -79,9 +86,10 @@ mod tests {
     /// Check the bytes of each kind of field against those of the format's documentation.
     #[test]
     fn fields_are_as_documented() {
-        let cases: [(&[u8], Message); 6] = [
+        let cases: [(&[u8], Message); 7] = [
             (&[0x08, 0xac, 0x02], Message::new().int(1, 300).clone()),
             (&[], Message::new().int(1, 0).clone()),
+            (&[0x08, 0x00], Message::new().any_int(1, 0).clone()),
             (
                 &[0x08, 0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01],
                 Message::new().int(1, -2).clone(),

@@ -1,4 +1,5 @@
-//! A reader of pprof's profiles that shares nothing with the writer, and checks what pprof itself checks.
+//! A reader of protocol buffers, and of pprof's profiles, that shares nothing with the writer, and checks what pprof itself
+//! checks.
 
 use flate2::read::GzDecoder;
 use std::collections::HashMap;
@@ -13,7 +14,7 @@ enum Value {
 }
 
 /// A message: numbers of fields and what they hold, in order.
-struct Message(Vec<(u64, Value)>);
+pub(super) struct Message(Vec<(u64, Value)>);
 
 /// Mapping, address, and lines: function and number.
 type Location = (i64, i64, Vec<(i64, i64)>);
@@ -43,7 +44,7 @@ pub(crate) struct Sample {
 }
 
 impl Message {
-    fn decode(mut bytes: &[u8]) -> Message {
+    pub(super) fn decode(mut bytes: &[u8]) -> Message {
         let mut fields = Vec::new();
         while !bytes.is_empty() {
             let key = varint(&mut bytes);
@@ -66,21 +67,27 @@ impl Message {
         self.0.iter().filter(move |(number, _)| *number == field).map(|(_, value)| value)
     }
 
-    fn int(&self, field: u64) -> i64 {
-        self.all(field).last().map_or(0, |value| match value {
-            Value::Int(value) => *value,
-            Value::Bytes(_) => panic!("field {field} is no integer"),
-        })
+    pub(super) fn int(&self, field: u64) -> i64 {
+        self.all_ints(field).last().copied().unwrap_or(0)
     }
 
-    fn bytes(&self, field: u64) -> impl Iterator<Item = &[u8]> {
+    pub(super) fn bytes(&self, field: u64) -> impl Iterator<Item = &[u8]> {
         self.all(field).map(move |value| match value {
             Value::Bytes(bytes) => &bytes[..],
             Value::Int(_) => panic!("field {field} is an integer"),
         })
     }
 
-    fn messages(&self, field: u64) -> impl Iterator<Item = Message> {
+    /// All integers of a field that is not packed.
+    pub(super) fn all_ints(&self, field: u64) -> Vec<i64> {
+        let int = |value: &Value| match value {
+            Value::Int(value) => *value,
+            Value::Bytes(_) => panic!("field {field} is no integer"),
+        };
+        self.all(field).map(int).collect()
+    }
+
+    pub(super) fn messages(&self, field: u64) -> impl Iterator<Item = Message> {
         self.bytes(field).map(Message::decode)
     }
 

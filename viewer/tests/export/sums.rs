@@ -1,5 +1,6 @@
 //! What a document says the sums are, read by means of its own.
 
+use super::perfetto::Trace;
 use super::protobuf::Profile;
 use super::syscap;
 use analysis::Metric;
@@ -21,6 +22,7 @@ pub(crate) fn sums(format: Format, by: Metric, document: &[u8]) -> Vec<(Metric, 
         Format::Massif => massif(text()),
         Format::Heaptrack => heaptrack(text()),
         Format::Syscap => syscap::sums(document),
+        Format::Perfetto => Trace::decode(document).sums(),
         Format::Csv => csv(text()),
         Format::Json => json(text()),
     }
