@@ -119,9 +119,9 @@ pub use ids::{
     BlockNumber, FrameId, MarkId, ModuleId, NodeId, ProcessId, ScanId, StringId, TaskId, ThreadId,
 };
 pub use model::{
-    Clock, CpuSummary, Effort, Ended, FAILED_CALLS, FREE_STACKS, FaultSummary, Frame, Lost, Mark, MarkKind,
-    Metadata, Module, Node, Overhead, Process, ProcessEnd, Pseudo, SourceFrame, Summary, Symbolized, Tables,
-    Task, Thread,
+    Clock, CollectorCost, CpuSummary, Ended, FAILED_CALLS, FREE_STACKS, FaultSummary, Frame, Lost, Mark,
+    MarkKind, Metadata, Module, Node, Overhead, Process, ProcessEnd, Pseudo, SourceFrame, Summary,
+    Symbolized, Tables, Task, Thread,
 };
 pub use observer::{AHEAD, LiveBlocks, Observer};
 pub use reader::{Cursor, Events, Reader};

@@ -349,7 +349,7 @@ pub struct Summary {
     /// Remarks for the user, one sentence each.
     pub remarks: Vec<String>,
     /// The collector's work.
-    pub effort: Effort,
+    pub effort: CollectorCost,
     /// How the processors were sampled.
     pub cpu: CpuSummary,
     /// How page faults were recorded.
@@ -386,7 +386,7 @@ pub struct Overhead {
 
 /// Work of the collector.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Effort {
+pub struct CollectorCost {
     /// CPU time of the thread that drains the rings, nanoseconds.
     pub drain_cpu_ns: u64,
     /// CPU time of the thread that writes the capture, excluding symbolization, nanoseconds.

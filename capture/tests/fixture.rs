@@ -1,9 +1,9 @@
 //! One small recording with a row in every table and an event of every kind, and what reading it must give.
 
 use capture::{
-    Action, Area, AreaKind, Clock, Counter, CounterKind, CpuSummary, Effort, Ended, Error, Event, Fault,
-    FaultSummary, FigureKind, Frame, FrameId, Lost, MappedCode, Mark, MarkId, MarkKind, Metadata, Module,
-    Node, NodeId, Object, Overhead, Pointer, Process, ProcessEnd, ProcessId, Pseudo, ReadAt, Reader,
+    Action, Area, AreaKind, Clock, CollectorCost, Counter, CounterKind, CpuSummary, Ended, Error, Event,
+    Fault, FaultSummary, FigureKind, Frame, FrameId, Lost, MappedCode, Mark, MarkId, MarkKind, Metadata,
+    Module, Node, NodeId, Object, Overhead, Pointer, Process, ProcessEnd, ProcessId, Pseudo, ReadAt, Reader,
     ReallocOutcome, Region, Sample, Scan, ScanId, Sink, SourceFrame, StackCopy, StringId, SumKind, Summary,
     Symbolized, Tables, Task, TaskId, Thread, ThreadId, Writer,
 };
@@ -71,7 +71,7 @@ pub(crate) fn summary() -> Summary {
         },
         unrecorded: vec!["43 sleep".into()],
         remarks: vec!["One thread has no name.".into()],
-        effort: Effort { drain_cpu_ns: 6, writer_cpu_ns: 7, wake_ups: 8, held_ns: 9 },
+        effort: CollectorCost { drain_cpu_ns: 6, writer_cpu_ns: 7, wake_ups: 8, held_ns: 9 },
         cpu: CpuSummary {
             event: "cpu-clock".into(),
             frequency: 999,

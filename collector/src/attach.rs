@@ -15,17 +15,17 @@ pub mod agent_file;
 mod call;
 mod confinement;
 mod doorbell;
-mod hindrance;
 pub mod launch;
 mod named;
+mod no_answer;
 mod preloaded;
 pub mod target;
 
 pub(crate) use call::call;
-pub use call::{Manner, is_callable};
+pub use call::{CallMode, is_callable};
 pub use doorbell::make_doorbell;
-pub use hindrance::Hindrance;
 pub use named::named;
+pub use no_answer::NoAnswerReason;
 pub use preloaded::{Preloaded, State, preloaded};
 
 use std::io;
@@ -89,7 +89,7 @@ pub enum Refusal {
         /// Its pid.
         pid: u32,
         /// What keeps it from answering.
-        why: Hindrance,
+        why: NoAnswerReason,
         /// Why it could not be made to answer, if that was tried.
         unwoken: Option<crate::ptrace::refusal::Refusal>,
     },

@@ -32,7 +32,7 @@ mod writing;
 
 use crate::accept::listener::{Detached, Listener, Outlet};
 use crate::attach::launch::Environment;
-use crate::attach::{self, Manner, Refusal};
+use crate::attach::{self, CallMode, Refusal};
 use crate::base::clock::Clock;
 use crate::base::error::{Error, cannot_create};
 use crate::base::log::debug;
@@ -232,7 +232,7 @@ impl Session {
     ///
     /// # Errors
     /// Why it is not recorded.
-    pub fn attach(&self, pid: u32, patience: Duration, manner: Manner) -> Result<(), Refusal> {
+    pub fn attach(&self, pid: u32, patience: Duration, manner: CallMode) -> Result<(), Refusal> {
         let host = self.listener.host();
         let image = attach::call(&host, pid, patience, manner)?;
         host.take_in(image);

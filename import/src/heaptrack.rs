@@ -23,7 +23,7 @@
 //! mapped; all names are in the file.
 
 use super::lines::Lines;
-use super::{Imported, Wrong, program};
+use super::{ImportFault, Imported, program};
 use analysis::Counting;
 use capture::{
     Action, Counter, CounterKind, Ended, Event, Frame, FrameId, Module, NodeId, Process, ProcessEnd,
@@ -37,9 +37,9 @@ const STEP: u64 = 16;
 const UNMAPPED: &str = "heaptrack found no name";
 
 /// Reads the first line, which identifies the format.
-pub(super) fn begin<R: Read>(lines: &mut Lines<R>) -> Result<(), Wrong> {
+pub(super) fn begin<R: Read>(lines: &mut Lines<R>) -> Result<(), ImportFault> {
     if !lines.advance().unwrap_or(false) {
-        return Err(Wrong::Unknown);
+        return Err(ImportFault::Unknown);
     }
     let mut words = lines.line().split(|&byte| byte == b' ');
     let is_version = words.next() == Some(b"v") && words.next().and_then(hex).is_some();
@@ -48,7 +48,7 @@ pub(super) fn begin<R: Read>(lines: &mut Lines<R>) -> Result<(), Wrong> {
         Some(_) if is_version => {
             Err(lines.wrong("unknown version of heaptrack's format: 1 to 3 are supported"))
         }
-        _ => Err(Wrong::Unknown),
+        _ => Err(ImportFault::Unknown),
     }
 }
 
@@ -57,7 +57,7 @@ pub(super) fn import<R: Read, S: Sink>(
     mut lines: Lines<R>,
     mut writer: Writer<S, Counting>,
     store_command: bool,
-) -> Result<Imported, Wrong> {
+) -> Result<Imported, ImportFault> {
     // heaptrack starts counting with the process.
     let process = writer.process(Process::default())?;
     let thread = writer.thread(Thread { process, ..Thread::default() })?;
@@ -116,7 +116,7 @@ impl Heaptrack {
         lines: &mut Lines<R>,
         writer: &mut Writer<S, Counting>,
         store_command: bool,
-    ) -> Result<(), Wrong> {
+    ) -> Result<(), ImportFault> {
         let (kind, rest) = match lines.line() {
             [] => return Ok(()),
             [kind] => (*kind, &[][..]),
@@ -208,7 +208,7 @@ impl Heaptrack {
         &self,
         rest: &[u8],
         writer: &mut Writer<S, Counting>,
-    ) -> Result<Option<FrameId>, Wrong> {
+    ) -> Result<Option<FrameId>, ImportFault> {
         let mut words = rest.split(|&byte| byte == b' ').map(hex);
         let mut next = || words.next().map_or(Some(0), |word| word);
         let (Some(address), Some(file)) = (next(), next()) else { return Ok(None) };
@@ -262,12 +262,16 @@ impl Heaptrack {
         }
     }
 
-    fn event<S: Sink>(&mut self, writer: &mut Writer<S, Counting>, action: Action) -> Result<(), Wrong> {
+    fn event<S: Sink>(
+        &mut self,
+        writer: &mut Writer<S, Counting>,
+        action: Action,
+    ) -> Result<(), ImportFault> {
         self.imported.events += u64::from(matches!(action, Action::Alloc { .. } | Action::Free { .. }));
         Ok(writer.event(Event { time: self.time, thread: self.thread, action })?)
     }
 
-    fn finish<S: Sink>(mut self, mut writer: Writer<S, Counting>) -> Result<Imported, Wrong> {
+    fn finish<S: Sink>(mut self, mut writer: Writer<S, Counting>) -> Result<Imported, ImportFault> {
         self.event(&mut writer, Action::ProcessEnd { process: self.process })?;
         let mut row = std::mem::take(&mut self.row);
         row.end = Some(ProcessEnd { ended: Ended::Unknown, time: self.time });

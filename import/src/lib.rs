@@ -86,16 +86,16 @@ pub enum ImportError {
 
 /// An error within a file, before its name is added.
 #[derive(Debug)]
-enum Wrong {
+enum ImportFault {
     Read(io::Error),
     Write(capture::Error),
     Malformed(u64, &'static str),
     Unknown,
 }
 
-impl From<capture::Error> for Wrong {
-    fn from(error: capture::Error) -> Wrong {
-        Wrong::Write(error)
+impl From<capture::Error> for ImportFault {
+    fn from(error: capture::Error) -> ImportFault {
+        ImportFault::Write(error)
     }
 }
 
@@ -147,13 +147,13 @@ fn read_start(file: &mut File, start: &mut [u8]) -> io::Result<usize> {
     Ok(length)
 }
 
-fn of(import: &Import, wrong: Wrong) -> ImportError {
+fn of(import: &Import, wrong: ImportFault) -> ImportError {
     let file = import.file.clone();
     match wrong {
-        Wrong::Read(source) => ImportError::Read { file, source },
-        Wrong::Write(source) => ImportError::Output(source),
-        Wrong::Malformed(line, what) => ImportError::Malformed { file, line, what },
-        Wrong::Unknown => ImportError::Unknown { file },
+        ImportFault::Read(source) => ImportError::Read { file, source },
+        ImportFault::Write(source) => ImportError::Output(source),
+        ImportFault::Malformed(line, what) => ImportError::Malformed { file, line, what },
+        ImportFault::Unknown => ImportError::Unknown { file },
     }
 }
 

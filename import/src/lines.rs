@@ -1,6 +1,6 @@
 //! The lines of an untrusted text.
 
-use super::Wrong;
+use super::ImportFault;
 use super::budget::{Budget, SPENT, Spent};
 use std::io::{BufRead, BufReader, Read};
 
@@ -23,10 +23,10 @@ impl<R: Read> Lines<R> {
     }
 
     /// Goes to the next line; false if there is none.
-    pub(super) fn advance(&mut self) -> Result<bool, Wrong> {
+    pub(super) fn advance(&mut self) -> Result<bool, ImportFault> {
         self.line.clear();
         let read =
-            self.input.by_ref().take(LONGEST).read_until(b'\n', &mut self.line).map_err(Wrong::Read)?;
+            self.input.by_ref().take(LONGEST).read_until(b'\n', &mut self.line).map_err(ImportFault::Read)?;
         self.number += 1;
         if self.line.last() == Some(&b'\n') {
             self.line.pop();
@@ -42,12 +42,12 @@ impl<R: Read> Lines<R> {
     }
 
     /// An error at this line.
-    pub(super) fn wrong(&self, what: &'static str) -> Wrong {
-        Wrong::Malformed(self.number, what)
+    pub(super) fn wrong(&self, what: &'static str) -> ImportFault {
+        ImportFault::Malformed(self.number, what)
     }
 
     /// Takes so many bytes for a table.
-    pub(super) fn charge(&mut self, bytes: usize) -> Result<(), Wrong> {
+    pub(super) fn charge(&mut self, bytes: usize) -> Result<(), ImportFault> {
         self.budget.charge(bytes).map_err(|Spent| self.wrong(SPENT))
     }
 }

@@ -2,7 +2,7 @@
 //! one.
 //!
 //! ```text
-//!  unborn ──first hook or constructor──► starting ──no socket, refused──► dormant ◄──all threads out── leaving
+//!  uninitialized ──first hook or constructor──► starting ──no socket, refused──► dormant ◄──all threads out── leaving
 //!                                            │                           │      ▲                        ▲
 //!                                            │          the doorbell rings      refused                  │
 //!                                            │                           ▼      │                        │
@@ -365,7 +365,7 @@ pub(crate) fn is_at_rest(local: &ThreadLocal) -> bool {
 /// True when something has changed since the thread last called [`crate::session::answer::catch_up`], which it has to do again.
 #[inline(always)]
 pub(crate) fn has_news(local: &ThreadLocal) -> bool {
-    !local.has_met(epoch())
+    !local.has_seen(epoch())
 }
 
 /// An epoch that no thread has, and that is no generation of a doorbell.

@@ -167,7 +167,7 @@ struct Walk<'u, 'a> {
 
 /// What an entry says of itself.
 #[derive(Default)]
-struct Said {
+struct EntryAttributes {
     sibling: Option<usize>,
     is_wanted: bool,
     reference: Option<usize>,
@@ -253,8 +253,12 @@ impl<'u, 'a> Walk<'u, 'a> {
     }
 
     /// Reads the attributes of an entry, and if it is a function, whether it has wanted addresses.
-    fn read(&mut self, attributes: &[gimli::AttributeSpecification], is_function: bool) -> Option<Said> {
-        let (mut said, mut low, mut high, mut ranges) = (Said::default(), None, None, None);
+    fn read(
+        &mut self,
+        attributes: &[gimli::AttributeSpecification],
+        is_function: bool,
+    ) -> Option<EntryAttributes> {
+        let (mut said, mut low, mut high, mut ranges) = (EntryAttributes::default(), None, None, None);
         for attribute in attributes {
             let attribute = self.entries.read_attribute(*attribute).ok()?;
             match (attribute.name(), attribute.value()) {

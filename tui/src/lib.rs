@@ -44,7 +44,7 @@ mod work;
 
 pub use options::Options;
 pub use shell::run;
-pub use top::{Top, Wish, top};
+pub use top::{Command, Top, top};
 
 #[cfg(test)]
 #[path = "../../viewer/tests/support/mod.rs"]

@@ -16,4 +16,4 @@ mod tests;
 mod update;
 
 pub use shell::{Top, top};
-pub use update::Wish;
+pub use update::Command;

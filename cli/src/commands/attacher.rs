@@ -8,7 +8,7 @@ use analysis::format::duration;
 use anyhow::anyhow;
 use collector::Session;
 use collector::attach::launch::Signals;
-use collector::attach::{Manner, Refusal, is_callable, make_doorbell};
+use collector::attach::{CallMode, Refusal, is_callable, make_doorbell};
 use collector::inject::{self, Injection};
 use std::time::{Duration, Instant};
 
@@ -117,7 +117,7 @@ impl<'s> Attacher<'s> {
         let mut least = self.patience;
         let (mut waiting, mut texts) = (pids.to_vec(), Vec::new());
         let mut has_said = self.quiet;
-        let mut manner = Manner::Patient;
+        let mut manner = CallMode::Passive;
         while !waiting.is_empty() {
             let turn = (LAP / u32::try_from(waiting.len()).unwrap_or(u32::MAX)).max(TURN);
             let mut silent = Vec::new();
@@ -137,14 +137,14 @@ impl<'s> Attacher<'s> {
             }
             least = Duration::ZERO;
             if let [first, others @ ..] = silent.as_slice()
-                && (!self.injects || manner == Manner::Waking)
+                && (!self.injects || manner == CallMode::Wake)
                 && !std::mem::replace(&mut has_said, true)
             {
                 self.say_who_is_waited_for(first, others.len());
             }
             if self.injects {
                 // Processes that call the allocator now and then have answered by now, undisturbed.
-                manner = Manner::Waking;
+                manner = CallMode::Wake;
             }
         }
         let attached = pids.len().saturating_sub(texts.len());
@@ -170,7 +170,7 @@ impl<'s> Attacher<'s> {
         session: &Session,
         pid: u32,
         patience: Duration,
-        manner: Manner,
+        manner: CallMode,
     ) -> Result<(), Refused> {
         let refused = |attacher: &Self| {
             let text = attacher.refused(pid).map(str::to_owned);

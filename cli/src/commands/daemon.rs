@@ -25,7 +25,7 @@ use anyhow::{Context, anyhow};
 use clap::Args;
 use collector::Session;
 use collector::attach::launch::{Received, Signal, Signals, lift_limits};
-use collector::attach::{Manner, make_doorbell};
+use collector::attach::{CallMode, make_doorbell};
 use collector::control::commands::{Answer, ControlSocket, ask_daemon};
 use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
@@ -242,8 +242,8 @@ impl Requests {
         let session = self.recording.start(Kind::of_services(capture.to_owned()));
         let session = session.map_err(|failure| failure.to_text())?;
         // A process that calls the allocator now and then is not disturbed.
-        let attach = |pid: &u32| match session.attach(*pid, UNDISTURBED, Manner::Patient) {
-            Err(refusal) if refusal.may_pass() => session.attach(*pid, PATIENCE, Manner::Waking),
+        let attach = |pid: &u32| match session.attach(*pid, UNDISTURBED, CallMode::Passive) {
+            Err(refusal) if refusal.may_pass() => session.attach(*pid, PATIENCE, CallMode::Wake),
             called => called,
         };
         let refusals: Vec<_> = pids.iter().filter_map(|pid| attach(pid).err()).collect();

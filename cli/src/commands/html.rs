@@ -14,7 +14,7 @@ use heap_graph::Scanned;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
-use web::{self, Drawing, GraphQuery, HeldScans, Lack, PageOptions};
+use web::{self, Drawing, DrawingError, GraphQuery, HeldScans, PageOptions};
 
 /// Write a page for a browser
 ///
@@ -126,13 +126,13 @@ fn drawing(loaded: &Loaded, history: &History) -> io::Result<Drawing> {
     web::graph(&mut graph, loaded, [history; 2], &GraphQuery::usual())?;
     let begun = Instant::now();
     Ok(match graphviz::draw(&graph, "svg", &|| begun.elapsed() > MOST_OF_DRAWING) {
-        Ok(svg) if svg.len() > web::MOST_OF_A_DRAWING => Drawing::Lacks(Lack::Room),
-        Ok(svg) => String::from_utf8(svg).map_or(Drawing::Lacks(Lack::Reason), Drawing::Svg),
-        Err(Undrawn::NotInstalled) => Drawing::Lacks(Lack::Graphviz),
-        Err(Undrawn::GivenUp) => Drawing::Lacks(Lack::Time),
+        Ok(svg) if svg.len() > web::MOST_OF_A_DRAWING => Drawing::Lacks(DrawingError::Room),
+        Ok(svg) => String::from_utf8(svg).map_or(Drawing::Lacks(DrawingError::Reason), Drawing::Svg),
+        Err(Undrawn::NotInstalled) => Drawing::Lacks(DrawingError::Graphviz),
+        Err(Undrawn::GivenUp) => Drawing::Lacks(DrawingError::Time),
         Err(error) => {
             message::warning(&error.to_string());
-            Drawing::Lacks(Lack::Reason)
+            Drawing::Lacks(DrawingError::Reason)
         }
     })
 }

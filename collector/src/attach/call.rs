@@ -3,7 +3,7 @@
 use super::Refusal;
 use super::confinement::Confinement;
 use super::doorbell::{DoorbellFile, Lock, as_owner, open_folder};
-use super::hindrance::{Hindrance, room};
+use super::no_answer::{NoAnswerReason, room};
 use super::preloaded::{Mapped, Preloaded, State, preloaded_one};
 use crate::accept::listener::{Host, accept};
 use crate::accept::refuse::refuse;
@@ -42,15 +42,20 @@ const SHARE: u64 = 16;
 
 /// How a process is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Manner {
+pub enum CallMode {
     /// It answers at its next allocation or free, whenever that is.
-    Patient,
+    Passive,
     /// A thread of it is made to answer, if the system lets us trace it: it might not allocate for hours.
-    Waking,
+    Wake,
 }
 
 /// Has `host` record a process, calling it until it answers or `patience` runs out.
-pub(crate) fn call(host: &Host, pid: u32, patience: Duration, manner: Manner) -> Result<Arc<Image>, Refusal> {
+pub(crate) fn call(
+    host: &Host,
+    pid: u32,
+    patience: Duration,
+    manner: CallMode,
+) -> Result<Arc<Image>, Refusal> {
     let deadline = Instant::now() + patience;
     let process = find_once_begun(pid, deadline)?;
     if let Some(Confinement { calls, is_deadly }) = Confinement::of(pid) {
@@ -62,8 +67,8 @@ pub(crate) fn call(host: &Host, pid: u32, patience: Duration, manner: Manner) ->
     let ns_pid = namespace::own(pid).unwrap_or(pid);
     let (mut has_called, mut is_taken, mut is_busy) = (false, false, false);
     let (waker, mut unwoken) = match manner {
-        Manner::Patient => (None, None),
-        Manner::Waking => match Waker::new(pid, &process.agent, patience) {
+        CallMode::Passive => (None, None),
+        CallMode::Wake => match Waker::new(pid, &process.agent, patience) {
             Ok(waker) => (Some(waker), None),
             Err(refusal) => (None, Some(refusal)),
         },
@@ -77,7 +82,7 @@ pub(crate) fn call(host: &Host, pid: u32, patience: Duration, manner: Manner) ->
             continue;
         };
         has_called = true;
-        let socket = Beside::listen(&folder, process.uid).map_err(system)?;
+        let socket = CallbackSocket::listen(&folder, process.uid).map_err(system)?;
         let until = deadline.min(Instant::now() + AT_ONCE);
         let (answered, refusal) = waking(waker.as_ref(), until, || {
             while Instant::now() < until && is_there(pid) {
@@ -110,7 +115,7 @@ pub(crate) fn call(host: &Host, pid: u32, patience: Duration, manner: Manner) ->
     Err(match is_there(pid) {
         true if is_taken && !has_called => Refusal::Taken { pid },
         true if is_busy => Refusal::Busy { pid },
-        true => Refusal::Silent { pid, why: Hindrance::of(pid, folder), unwoken },
+        true => Refusal::Silent { pid, why: NoAnswerReason::of(pid, folder), unwoken },
         false => Refusal::NoProcess { pid },
     })
 }
@@ -214,13 +219,13 @@ fn open(process: &Preloaded, doorbell: &Mapped) -> Result<(OwnedFd, DoorbellFile
 
 /// The socket beside the doorbell, removed when this is dropped. It belongs to whoever holds the lock on the
 /// doorbell.
-struct Beside<'f> {
+struct CallbackSocket<'f> {
     folder: &'f OwnedFd,
     socket: OwnedFd,
 }
 
-impl<'f> Beside<'f> {
-    fn listen(folder: &'f OwnedFd, uid: u32) -> io::Result<Beside<'f>> {
+impl<'f> CallbackSocket<'f> {
+    fn listen(folder: &'f OwnedFd, uid: u32) -> io::Result<CallbackSocket<'f>> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
         // The file gets the mode of the socket. Once it exists, its name may lead anywhere: the folder is not ours.
@@ -232,7 +237,7 @@ impl<'f> Beside<'f> {
         let is_root = rustix::process::geteuid().is_root();
         let owner = fstat(folder)?;
         as_owner(folder, || rustix::net::bind(&socket, &name))?;
-        let beside = Beside { folder, socket };
+        let beside = CallbackSocket { folder, socket };
         if is_root && owner.st_uid != uid {
             give(folder, &owner, uid)?;
         }
@@ -255,7 +260,7 @@ fn give(folder: &OwnedFd, owner: &Stat, uid: u32) -> io::Result<()> {
     Ok(chownat(&file, "", Some(Uid::from_raw(uid)), None, AtFlags::EMPTY_PATH)?)
 }
 
-impl Drop for Beside<'_> {
+impl Drop for CallbackSocket<'_> {
     fn drop(&mut self) {
         let _ = unlinkat(self.folder, SOCKET, AtFlags::empty());
     }
@@ -327,7 +332,7 @@ mod tests {
             let folder = tempfile::tempdir().unwrap();
             chown(folder.path(), Some(*owner), Some(*owner)).unwrap();
             let opened = open_folder(folder.path()).unwrap();
-            let beside = Beside::listen(&opened, *uid).unwrap();
+            let beside = CallbackSocket::listen(&opened, *uid).unwrap();
             assert_eq!(file(folder.path()), (*uid, 0o600), "a folder of {owner}");
             drop(beside);
             assert!(!folder.path().join(SOCKET).exists());
@@ -355,7 +360,7 @@ mod tests {
                 }
             });
             for uid in [USER, USER + 1].into_iter().cycle().take(4000) {
-                let _ = Beside::listen(&opened, uid);
+                let _ = CallbackSocket::listen(&opened, uid);
             }
             is_over.store(true, Ordering::Relaxed);
         });

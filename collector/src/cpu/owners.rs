@@ -40,7 +40,7 @@ struct Entry {
     /// The image that it came from, if that is still kept.
     parent: Option<u32>,
     /// What it inherits from that image, once that is decided.
-    heritage: Option<Heritage>,
+    heritage: Option<InheritedOwner>,
     /// The process that it is, if known.
     owner: Option<ProcessId>,
     /// The row that it got because no agent reported it.
@@ -51,7 +51,7 @@ struct Entry {
 
 /// What an image passes on to the images that come from it.
 #[derive(Clone, Copy, Debug, Default)]
-struct Heritage {
+struct InheritedOwner {
     owner: Option<ProcessId>,
     descent: Descent,
 }
@@ -206,7 +206,7 @@ impl Owners {
             let is_alone = row.is_some() && recorded.is_none();
             let is_process = !matches!(image.pid, NOBODY | IDLE);
             self.nameless += u64::from(is_alone && image.is_sampled && image.is_unknown() && is_process);
-            heritages.insert(*id, Heritage { owner, descent: Descent::of(parent.descent, recorded) });
+            heritages.insert(*id, InheritedOwner { owner, descent: Descent::of(parent.descent, recorded) });
             decided.insert(*id, Decided { image, owner, is_recorded: recorded.is_some() });
         }
         for entry in self.entries.values_mut() {
@@ -221,18 +221,18 @@ impl Owners {
     fn heritage_of(
         &mut self,
         id: u32,
-        decided: &FxHashMap<u32, Heritage>,
+        decided: &FxHashMap<u32, InheritedOwner>,
         clock: &Clock,
         writer: &mut Writer,
-    ) -> Result<Heritage, Error> {
+    ) -> Result<InheritedOwner, Error> {
         // Innermost first. The chain may be long, so no recursion.
         let (mut chain, mut next) = (Vec::new(), id);
         let mut heritage = loop {
-            let Some(entry) = self.entries.get(&next) else { break Heritage::default() };
+            let Some(entry) = self.entries.get(&next) else { break InheritedOwner::default() };
             if let Some(heritage) = entry.heritage {
                 break heritage;
             }
-            let Some(parent) = entry.parent else { break Heritage::default() };
+            let Some(parent) = entry.parent else { break InheritedOwner::default() };
             if let Some(heritage) = decided.get(&parent) {
                 break *heritage;
             }
@@ -243,7 +243,7 @@ impl Owners {
             let Some(entry) = self.entries.get_mut(&ancestor) else { continue };
             decide(entry, heritage, clock, writer)?;
             heritage =
-                Heritage { owner: entry.owner, descent: Descent::of(heritage.descent, entry.recorded) };
+                InheritedOwner { owner: entry.owner, descent: Descent::of(heritage.descent, entry.recorded) };
         }
         Ok(heritage)
     }
@@ -257,7 +257,12 @@ impl Owners {
 
 /// Decides which process an image is, unless an agent has said so. An image that only the kernel reported gets a
 /// process of its own in the capture.
-fn decide(entry: &mut Entry, parent: Heritage, clock: &Clock, writer: &mut Writer) -> Result<(), Error> {
+fn decide(
+    entry: &mut Entry,
+    parent: InheritedOwner,
+    clock: &Clock,
+    writer: &mut Writer,
+) -> Result<(), Error> {
     let image = &entry.image;
     if entry.owner.is_some() || !image.is_chosen {
         return Ok(());

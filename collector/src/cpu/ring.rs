@@ -48,16 +48,16 @@ pub(super) struct Taken {
 
 /// The totals of an event over all threads that have or inherited it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Ran {
+pub(super) struct EventTotals {
     /// Units of what it counts between samples.
     pub(super) counted: u64,
     /// Nanoseconds for which it counted.
     pub(super) ran_ns: u64,
 }
 
-impl Ran {
+impl EventTotals {
     /// The totals so far of an event that was opened with [`READS`]; `None` if the kernel does not provide them.
-    pub(super) fn of(mut event: &File) -> Option<Ran> {
+    pub(super) fn of(mut event: &File) -> Option<EventTotals> {
         let mut words = [0; 16];
         if event.read(&mut words).ok()? != words.len() {
             return None;
@@ -67,13 +67,13 @@ impl Ran {
             word.copy_from_slice(&words[at..at + 8]);
             u64::from_ne_bytes(word)
         });
-        Some(Ran { counted, ran_ns })
+        Some(EventTotals { counted, ran_ns })
     }
 
     /// The sum of both.
-    pub(super) fn and(self, other: Ran) -> Ran {
+    pub(super) fn and(self, other: EventTotals) -> EventTotals {
         let counted = self.counted.saturating_add(other.counted);
-        Ran { counted, ran_ns: self.ran_ns.saturating_add(other.ran_ns) }
+        EventTotals { counted, ran_ns: self.ran_ns.saturating_add(other.ran_ns) }
     }
 }
 

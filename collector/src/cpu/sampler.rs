@@ -16,7 +16,7 @@ use super::huge;
 use super::order::{HOLD, Order, Reader};
 use super::record::{self, Layout, Payload};
 use super::refusal::{FAULTS, PROCESSORS, Refusal, without_kernel};
-use super::ring::Ran;
+use super::ring::EventTotals;
 use super::sampled::Sampled;
 use super::state::State;
 use super::time::Times;
@@ -215,7 +215,7 @@ impl Round {
             return None;
         }
         let work = self.channels.iter().filter(|channel| channel.layout == Layout::CpuSamples);
-        let ran = work.filter_map(Channel::ran).fold(Ran::default(), Ran::and);
+        let ran = work.filter_map(Channel::ran).fold(EventTotals::default(), EventTotals::and);
         unsampled::note(SampledWork { lost: sampled.cpu.lost, ..*sampled_work }, ran, *options)
     }
 

@@ -10,7 +10,7 @@
 //! So samples understate programs with many short threads or processes, the more so the shorter these are. The
 //! event's own count includes everything.
 
-use super::ring::Ran;
+use super::ring::EventTotals;
 use crate::base::cpu_options::CpuOptions;
 
 /// If fewer samples than this are missing, the ends of threads explain it.
@@ -44,7 +44,7 @@ impl SampledWork {
 }
 
 /// A sentence about what is missing, if that is more than a tenth.
-pub(super) fn note(sampled_work: SampledWork, ran: Ran, options: CpuOptions) -> Option<String> {
+pub(super) fn note(sampled_work: SampledWork, ran: EventTotals, options: CpuOptions) -> Option<String> {
     let period_ns = 1_000_000_000 / u64::from(options.frequency.max(1));
     // The average count in the time of one period, while threads ran.
     let period = scaled(ran.counted, period_ns, ran.ran_ns);
@@ -92,7 +92,7 @@ mod tests {
 
     const MILLISECOND: u64 = 1_000_000;
 
-    fn noted(sampled_work: SampledWork, ran: Ran) -> Option<String> {
+    fn noted(sampled_work: SampledWork, ran: EventTotals) -> Option<String> {
         let scope = Scope::Tree { pid: 1, follow: true };
         let options = CpuOptions {
             processors: true,
@@ -109,8 +109,8 @@ mod tests {
         SampledWork { samples, weight: samples * MILLISECOND, lost, threads: 4000 }
     }
 
-    fn ran(milliseconds: u64) -> Ran {
-        Ran { counted: milliseconds * MILLISECOND, ran_ns: milliseconds * MILLISECOND }
+    fn ran(milliseconds: u64) -> EventTotals {
+        EventTotals { counted: milliseconds * MILLISECOND, ran_ns: milliseconds * MILLISECOND }
     }
 
     /// Check that missing work is reported if it is more than a tenth and more than the ends of a few threads
@@ -149,7 +149,7 @@ mod tests {
         let clock = noted(sampled_work(500, 0), ran(2000)).expect("most is missing");
         let cycles = noted(
             SampledWork { weight: 1500 * MILLISECOND, ..sampled_work(500, 0) },
-            Ran { counted: 6000 * MILLISECOND, ran_ns: 2000 * MILLISECOND },
+            EventTotals { counted: 6000 * MILLISECOND, ran_ns: 2000 * MILLISECOND },
         );
         assert!(clock.starts_with("1.50 s of 2.00 s CPU time has no samples: "), "{clock}");
         assert!(clock.contains("after 1.0 ms of work"), "{clock}");

@@ -2,7 +2,7 @@
 
 use super::batch::{Batch, Part};
 use super::queue::{Received, queue};
-use super::waiter::Woken;
+use super::waiter::WakeReason;
 use super::*;
 use crate::image::liveness::Liveness;
 use crate::image::memory::{Memory, Policy};
@@ -584,7 +584,7 @@ fn calls_after_a_look_are_heard() {
         }
         calls.notify();
         waiter.sleep(std::iter::once((&**image, drained.heard)), false, || false);
-        assert_eq!(waiter.woken == Woken::Agent, is_called, "{waiter:?}");
+        assert_eq!(waiter.woken == WakeReason::Agent, is_called, "{waiter:?}");
     }
 }
 

@@ -38,8 +38,8 @@ const WORTH: usize = 128;
 
 /// What woke the thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Woken {
-    Us,
+pub(super) enum WakeReason {
+    OtherThread,
     Agent,
     Clock,
 }
@@ -51,7 +51,7 @@ pub(crate) struct Waiter {
     /// The wakeup's count before the current round.
     seen: u32,
     waits: Vec<Wait>,
-    pub(super) woken: Woken,
+    pub(super) woken: WakeReason,
     backoff: Duration,
     /// When the present round began.
     began: Instant,
@@ -70,7 +70,7 @@ impl Waiter {
             wakeup,
             seen: 0,
             waits: Vec::new(),
-            woken: Woken::Us,
+            woken: WakeReason::OtherThread,
             backoff: Duration::ZERO,
             began: Instant::now(),
             polled: Instant::now(),
@@ -89,7 +89,7 @@ impl Waiter {
 
     /// The round has moved so many words, or found something else that it was called for.
     pub(crate) fn moved(&mut self, words: usize, is_called_for: bool) {
-        let is_for_nothing = self.woken == Woken::Agent && words < WORTH && !is_called_for;
+        let is_for_nothing = self.woken == WakeReason::Agent && words < WORTH && !is_called_for;
         self.backoff =
             if is_for_nothing { (self.backoff * 2).clamp(BACKOFF, LONGEST_BACKOFF) } else { Duration::ZERO };
     }
@@ -123,8 +123,8 @@ impl Waiter {
         self.add(&self.wakeup.clone().count, self.seen, WaitFlags::PRIVATE);
         if !self.backoff.is_zero() {
             let backoff = self.backoff;
-            if self.wait(backoff) == Woken::Us {
-                self.woken = Woken::Us;
+            if self.wait(backoff) == WakeReason::OtherThread {
+                self.woken = WakeReason::OtherThread;
                 return;
             }
         }
@@ -143,7 +143,7 @@ impl Waiter {
             (true, false) => LONGEST,
             (true, true) => self.polling.saturating_sub(self.polled.elapsed()),
         };
-        self.woken = if is_due() { Woken::Us } else { self.wait(longest) };
+        self.woken = if is_due() { WakeReason::OtherThread } else { self.wait(longest) };
         for (image, _) in images {
             wakeup::wake_up(&image.memory.control().header().asleep);
         }
@@ -164,7 +164,7 @@ impl Waiter {
         self.waits.push(wait);
     }
 
-    fn wait(&mut self, longest: Duration) -> Woken {
+    fn wait(&mut self, longest: Duration) -> WakeReason {
         self.sleeps += 1;
         if self.can_wait_for_many {
             // This call takes a deadline, not a duration.
@@ -172,19 +172,21 @@ impl Waiter {
             match futex::waitv(&self.waits, WaitvFlags::empty(), Some(&end), ClockId::Monotonic) {
                 Err(Errno::NOSYS | Errno::PERM) => {
                     self.can_wait_for_many = false;
-                    return Woken::Us;
+                    return WakeReason::OtherThread;
                 }
-                Err(Errno::TIMEDOUT) => return Woken::Clock,
+                Err(Errno::TIMEDOUT) => return WakeReason::Clock,
                 // If several counts had changed already only the first is reported, so others may be agents.
-                Ok(0) | Err(Errno::INTR) => return Woken::Us,
-                Err(_) if self.wakeup.count.load(Ordering::Relaxed) != self.seen => return Woken::Us,
-                Ok(_) | Err(_) => return Woken::Agent,
+                Ok(0) | Err(Errno::INTR) => return WakeReason::OtherThread,
+                Err(_) if self.wakeup.count.load(Ordering::Relaxed) != self.seen => {
+                    return WakeReason::OtherThread;
+                }
+                Ok(_) | Err(_) => return WakeReason::Agent,
             }
         }
         let time = later(Timespec::default(), longest);
         match futex::wait(&self.wakeup.count, futex::Flags::PRIVATE, self.seen, Some(&time)) {
-            Err(Errno::TIMEDOUT) => Woken::Clock,
-            _ => Woken::Us,
+            Err(Errno::TIMEDOUT) => WakeReason::Clock,
+            _ => WakeReason::OtherThread,
         }
     }
 }
@@ -255,7 +257,7 @@ mod tests {
     #[test]
     fn calls_for_nothing_make_it_back_off() {
         let (_wakeup, mut waiter) = waiter(true);
-        waiter.woken = Woken::Agent;
+        waiter.woken = WakeReason::Agent;
         for expected in [1, 2, 4, 8, 16, 32, 50, 50] {
             waiter.moved(WORTH - 1, false);
             assert_eq!(waiter.backoff, BACKOFF * expected);
@@ -264,7 +266,7 @@ mod tests {
         assert_eq!(waiter.backoff, Duration::ZERO);
         waiter.moved(WORTH, false);
         assert_eq!(waiter.backoff, Duration::ZERO);
-        waiter.woken = Woken::Clock;
+        waiter.woken = WakeReason::Clock;
         waiter.moved(0, false);
         assert_eq!(waiter.backoff, Duration::ZERO);
     }

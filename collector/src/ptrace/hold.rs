@@ -79,7 +79,7 @@ impl Job for HoldJob {
 
 /// A stopped thread.
 #[derive(Debug)]
-struct Still {
+struct StoppedThread {
     tracee: Tracee,
     registers: Registers,
     /// All its registers that can hold an address.
@@ -91,7 +91,7 @@ struct Still {
 struct Hold {
     pid: u32,
     /// By thread number in our namespace.
-    threads: HashMap<u32, Still>,
+    threads: HashMap<u32, StoppedThread>,
     /// Threads that did not stop in time.
     late: Vec<Tracee>,
     since: Instant,
@@ -137,7 +137,7 @@ impl Hold {
         for mut tracee in tracees {
             match tracee.wait_interrupted(deadline) {
                 Ok(true) => {
-                    if let Ok(still) = Still::of(self.pid, tracee) {
+                    if let Ok(still) = StoppedThread::of(self.pid, tracee) {
                         self.threads.insert(still.tracee.id(), still);
                     }
                 }
@@ -150,7 +150,7 @@ impl Hold {
 
     /// All threads whose stack pointers are known.
     fn threads(&self) -> Vec<Thread> {
-        let still = self.threads.iter().map(|(tid, Still { registers, words, .. })| Thread {
+        let still = self.threads.iter().map(|(tid, StoppedThread { registers, words, .. })| Thread {
             tid: *tid,
             pointer: registers.stack(),
             thread_pointer: Some(registers.thread_pointer()),
@@ -170,7 +170,7 @@ impl Hold {
     }
 
     fn release(&mut self) {
-        for (_, Still { tracee, registers, .. }) in self.threads.drain() {
+        for (_, StoppedThread { tracee, registers, .. }) in self.threads.drain() {
             let _ = go_on_with_signal(self.pid, &tracee, registers);
         }
     }
@@ -183,8 +183,8 @@ impl Drop for Hold {
     }
 }
 
-impl Still {
-    fn of(pid: u32, tracee: Tracee) -> io::Result<Still> {
+impl StoppedThread {
+    fn of(pid: u32, tracee: Tracee) -> io::Result<StoppedThread> {
         let registers = tracee.registers()?;
         // Now, and not only when it resumes: we may be killed before that.
         go_on(pid, &tracee, registers)?;
@@ -192,7 +192,7 @@ impl Still {
         let vectors = tracee.vectors().map(|vectors| vectors.bytes).unwrap_or_default();
         let (vectors, _) = vector_registers(&vectors).as_chunks();
         words.extend(vectors.iter().map(|word| u64::from_le_bytes(*word)));
-        Ok(Still { tracee, registers, words })
+        Ok(StoppedThread { tracee, registers, words })
     }
 }
 

@@ -27,12 +27,12 @@ pub(crate) struct Code {
     /// Rules, from the first walk on: a file may be opened only to look at its build id.
     slots: OnceCell<Box<[SharedSlot]>>,
     /// Code to read if there are no tables.
-    text: OnceCell<Option<Legible>>,
+    text: OnceCell<Option<ReadableCode>>,
 }
 
 /// Code without tables, in the file's own addresses.
 #[derive(Clone, Copy)]
-struct Legible {
+struct ReadableCode {
     segment: Segment,
     never_return: [u64; CodeWithoutTables::NEVER_RETURN.len()],
 }
@@ -118,7 +118,7 @@ impl Code {
 
     /// The code, in addresses of a process, if it has to be read because there are no tables.
     pub(crate) fn text(&self, bias: u64) -> Option<CodeWithoutTables<'_>> {
-        let Legible { segment, never_return } =
+        let ReadableCode { segment, never_return } =
             (*self.text.get_or_init(|| legible(self.bytes.get(), &self.segments)))?;
         let moved = |address: u64| if address == 0 { 0 } else { address.wrapping_add(bias) };
         Some(CodeWithoutTables {
@@ -196,7 +196,7 @@ fn note(bytes: &[u8]) -> Option<Vec<u8>> {
 
 /// The code of musl, which has no tables. musl is recognised by the exported symbol that leads debuggers to its
 /// loader's list; no other C library exports it.
-fn legible(bytes: &[u8], segments: &[Segment]) -> Option<Legible> {
+fn legible(bytes: &[u8], segments: &[Segment]) -> Option<ReadableCode> {
     let header = FileHeader64::<Endianness>::parse(bytes).ok()?;
     let endian = header.endian().ok()?;
     let sections = header.sections(endian, bytes).ok()?;
@@ -211,7 +211,7 @@ fn legible(bytes: &[u8], segments: &[Segment]) -> Option<Legible> {
     exported(b"_dl_debug_addr")?;
     let segment = *segments.iter().find(|segment| segment.is_code)?;
     let never_return = CodeWithoutTables::NEVER_RETURN.map(|name| exported(name.to_bytes()).unwrap_or(0));
-    Some(Legible { segment, never_return })
+    Some(ReadableCode { segment, never_return })
 }
 
 #[cfg(test)]

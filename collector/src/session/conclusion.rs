@@ -16,7 +16,7 @@ use crate::cpu::without_agent::remark_on_programs_without_agent;
 use crate::cpu::{remark_on_nameless, remark_on_unkept};
 use crate::writer::pipeline::Pipeline;
 use crate::writer::symbolize::{Wanted, symbolize};
-use capture::{Effort, Ended, Process, Summary};
+use capture::{CollectorCost, Ended, Process, Summary};
 use std::sync::atomic::Ordering;
 
 /// The options that matter at the end.
@@ -128,7 +128,7 @@ impl Whole {
             overhead: pipeline.overhead(),
             unrecorded: merged(unrecorded, pipeline.processes.running()),
             remarks: pipeline.remarks(counts),
-            effort: Effort {
+            effort: CollectorCost {
                 drain_cpu_ns: drain.work.cpu_ns,
                 writer_cpu_ns: self.cpu_ns,
                 wake_ups: drain.work.wake_ups,

@@ -342,7 +342,7 @@ impl ThreadLocal {
 
     /// True when the thread has found out what this epoch of the process means for it.
     #[inline(always)]
-    pub(crate) fn has_met(&self, epoch: u32) -> bool {
+    pub(crate) fn has_seen(&self, epoch: u32) -> bool {
         self.epoch_met.get() == epoch
     }
 

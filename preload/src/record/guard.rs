@@ -21,7 +21,7 @@ use crate::platform::thread_local::{Attention, Outer, ThreadLocal, Work, fence};
 use crate::platform::{arch, signal_stacks, sys};
 use crate::process::{self, Loss};
 use crate::session::{answer, arrivals, join};
-use crate::thread::stack::{Beyond, Caller};
+use crate::thread::stack::{Caller, NestedCaller};
 use crate::thread::{self, ThreadState};
 
 /// Proof that this thread is in a hook and may record.
@@ -287,9 +287,9 @@ fn enter_nested(local: &'static ThreadLocal, call: Call, caller: Caller) -> Opti
         // blocks are part of the outer one.
         let is_wanted = matches!(call, Call::Other | Call::Report)
             || match hook.state().beyond(caller) {
-                Beyond::Handler => true,
-                Beyond::Allocator => false,
-                Beyond::Nobody => {
+                NestedCaller::Handler => true,
+                NestedCaller::Allocator => false,
+                NestedCaller::Nobody => {
                     local.forget_allocator();
                     true
                 }

@@ -58,7 +58,7 @@ pub(crate) fn set(provider: *mut c_void) -> *mut c_void {
 
 /// What a provider reported; the frames lie in the thread's state.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Said {
+pub(crate) struct ProviderResult {
     /// Number of frames.
     pub(crate) count: usize,
     /// There are more frames, further out.
@@ -67,7 +67,7 @@ pub(crate) struct Said {
 
 /// Calls the provider, to fill in frames; `None` when there is none.
 #[cold]
-pub(crate) fn frames(frames: &mut [ScriptFrame]) -> Option<Said> {
+pub(crate) fn frames(frames: &mut [ScriptFrame]) -> Option<ProviderResult> {
     let provider = PROVIDER.load(Ordering::Acquire);
     if provider.is_null() {
         return None;
@@ -78,5 +78,5 @@ pub(crate) fn frames(frames: &mut [ScriptFrame]) -> Option<Said> {
     // SAFETY: the program vouches that it may be called in any thread; there is room for so many frames.
     let count = unsafe { provider(frames.as_mut_ptr(), frames.len()) };
     errno::set(saved);
-    Some(Said { count: count.min(frames.len()), is_cut: count > frames.len() })
+    Some(ProviderResult { count: count.min(frames.len()), is_cut: count > frames.len() })
 }

@@ -10,7 +10,7 @@ use crate::platform::{invalidations, own_image};
 use crate::process::accessible::TableCommit;
 use crate::process::{self, Session, wrappers};
 use crate::thread::ThreadState;
-use crate::thread::provider::{self, Said, ScriptFrame};
+use crate::thread::provider::{self, ProviderResult, ScriptFrame};
 use crate::thread::stack_reader::StackReader;
 use core::sync::atomic::Ordering;
 use shared_ring::intern::{Batch, Finder};
@@ -172,7 +172,7 @@ impl ThreadState {
 
     /// A stack with a provider's frames. It is walked as a whole, since the native frames may be unchanged while
     /// those of the script are not.
-    fn scripted_stack(&mut self, caller: Caller, said: Said) -> Option<u64> {
+    fn scripted_stack(&mut self, caller: Caller, said: ProviderResult) -> Option<u64> {
         let Self { memos, accessors, script_frames: frames, .. } = self;
         let (end, natives) = memos.frames(caller.registers, accessors);
         let paths = &mut accessors.labels;
@@ -239,9 +239,9 @@ impl ThreadState {
     /// On whose behalf `caller` calls, while the next allocator is marked as being at work.
     #[cold]
     #[inline(never)]
-    pub(crate) fn beyond(&mut self, caller: Caller) -> Beyond {
+    pub(crate) fn beyond(&mut self, caller: Caller) -> NestedCaller {
         if caller.is_own() {
-            return Beyond::Allocator;
+            return NestedCaller::Allocator;
         }
         self.begin(caller);
         let Accessors { memory, rules, .. } = &mut self.accessors;
@@ -252,13 +252,13 @@ impl ThreadState {
                 is_over |= own_image::has(address.lookup());
             });
             match end {
-                _ if is_interrupted => return Beyond::Handler,
-                End::Root if !is_over => return Beyond::Nobody,
+                _ if is_interrupted => return NestedCaller::Handler,
+                End::Root if !is_over => return NestedCaller::Nobody,
                 End::Truncated if !is_over => {}
-                _ => return Beyond::Allocator,
+                _ => return NestedCaller::Allocator,
             }
         }
-        Beyond::Allocator
+        NestedCaller::Allocator
     }
 
     /// True when `caller` works for a wrapped form of `new`. There is no mark for that, because an exception would
@@ -455,7 +455,7 @@ fn join(
 
 /// What lies between a hook and the hook that has called the next allocator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Beyond {
+pub(crate) enum NestedCaller {
     /// An interrupted frame: a signal handler has interrupted the allocator, and makes the call.
     Handler,
     /// No interrupted frame: the allocator calls itself.

@@ -2,7 +2,7 @@
 
 use super::draw::draw;
 use super::model::Model;
-use super::update::{Wish, press};
+use super::update::{Command, press};
 use crate::draw::Theme;
 use crate::shell::terminal::{Screen, wait};
 use engine::live::{By, Order, Reading};
@@ -27,7 +27,7 @@ pub struct Top {
     /// Readings to show, each as soon as it arrives. The channel closes when the process has ended.
     pub readings: Receiver<Reading>,
     /// Where the user's wishes go.
-    pub wishes: Sender<Wish>,
+    pub wishes: Sender<Command>,
 }
 
 /// Shows readings until the user leaves, there are no more, or `is_interrupted` returns true; it is called often. The
@@ -39,14 +39,14 @@ pub fn top(options: Top, is_interrupted: impl Fn() -> bool) -> io::Result<()> {
     let Top { title, rows, color, readings, wishes } = options;
     let shown = show((&escape(&title), rows, Theme { color }), &readings, &wishes, is_interrupted);
     // If the process is gone, so is the receiver.
-    let _ = wishes.send(Wish::Leave);
+    let _ = wishes.send(Command::Leave);
     shown
 }
 
 fn show(
     (title, rows, theme): (&str, (By, Order), Theme),
     readings: &Receiver<Reading>,
-    wishes: &Sender<Wish>,
+    wishes: &Sender<Command>,
     is_interrupted: impl Fn() -> bool,
 ) -> io::Result<()> {
     let mut screen = Screen::open(title)?;
@@ -70,7 +70,7 @@ fn show(
         has_changed = true;
         match event::read()? {
             Event::Key(key) if key.kind != KeyEventKind::Release => match press(&mut model, key) {
-                Some(Wish::Leave) => break,
+                Some(Command::Leave) => break,
                 // If the process is gone, so is the receiver.
                 Some(wish) => drop(wishes.send(wish)),
                 None => {}

@@ -2,7 +2,7 @@
 
 use super::draw::draw;
 use super::model::Model;
-use super::update::{Wish, press};
+use super::update::{Command, press};
 use crate::draw::Theme;
 use crate::support::Made;
 use crate::support::fixtures::small;
@@ -77,7 +77,7 @@ impl User {
         User(Model::new(Rect::new(0, 0, width, height), (By::Stacks, Order::Held)))
     }
 
-    fn press(&mut self, keys: &str) -> Vec<Wish> {
+    fn press(&mut self, keys: &str) -> Vec<Command> {
         let codes = codes(keys);
         codes.into_iter().filter_map(|code| press(&mut self.0, KeyEvent::from(code))).collect()
     }
@@ -122,16 +122,16 @@ fn keys_are_wishes() {
     let mut user = User::new(80, 24);
     user.0.take(reading(3, 0));
     let sorts = [
-        Wish::Sort(Order::Growth),
-        Wish::Sort(Order::Rate),
-        Wish::Sort(Order::Calls),
-        Wish::Sort(Order::Held),
+        Command::Sort(Order::Growth),
+        Command::Sort(Order::Rate),
+        Command::Sort(Order::Calls),
+        Command::Sort(Order::Held),
     ];
     assert_eq!(user.press("ssss"), sorts);
-    assert_eq!(user.press("fff"), [By::Total, By::Own, By::Stacks].map(Wish::By));
-    assert_eq!(user.press("r<Down><Enter>xq"), [Wish::Reset, Wish::Leave]);
+    assert_eq!(user.press("fff"), [By::Total, By::Own, By::Stacks].map(Command::By));
+    assert_eq!(user.press("r<Down><Enter>xq"), [Command::Reset, Command::Leave]);
     let interrupt = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
-    assert_eq!(press(&mut user.0, interrupt), Some(Wish::Leave));
+    assert_eq!(press(&mut user.0, interrupt), Some(Command::Leave));
 }
 
 /// Check that the selected stack stays selected when others come before it, that the first position stays the first,

@@ -6,7 +6,7 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 /// What the user wants from the recording side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wish {
+pub enum Command {
     /// Sort rows in this order.
     Sort(Order),
     /// Show rows of this kind.
@@ -18,24 +18,24 @@ pub enum Wish {
 }
 
 /// Handles a key; returns a wish if the recording side must act.
-pub(super) fn press(model: &mut Model, key: KeyEvent) -> Option<Wish> {
+pub(super) fn press(model: &mut Model, key: KeyEvent) -> Option<Command> {
     let place = model.selected_place();
     let page = model.height().max(1);
     match key.code {
-        KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => return Some(Wish::Leave),
-        KeyCode::Char('q') => return Some(Wish::Leave),
+        KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => return Some(Command::Leave),
+        KeyCode::Char('q') => return Some(Command::Leave),
         KeyCode::Char('s') => {
             model.order = model.order.next();
             // Following a row down the list would hide what is at its top now.
             model.select(0);
-            return Some(Wish::Sort(model.order));
+            return Some(Command::Sort(model.order));
         }
         KeyCode::Char('f') => {
             model.by = model.by.next();
             model.select(0);
-            return Some(Wish::By(model.by));
+            return Some(Command::By(model.by));
         }
-        KeyCode::Char('r') => return Some(Wish::Reset),
+        KeyCode::Char('r') => return Some(Command::Reset),
         KeyCode::Char(' ') => model.is_paused = !model.is_paused,
         KeyCode::Enter => {
             let node = model.stacks().get(place).map(|row| row.node);

@@ -7,7 +7,7 @@ use super::layout::{Layout, REGIONS};
 use super::missed::Missed;
 use super::numbered::{Frames, longer, outermost_first};
 use super::returns::Returns;
-use super::stack::{Meeting, Stack};
+use super::stack::{KnownFrame, Stack};
 use super::tag::Tag;
 use crate::address::CodeAddress;
 use crate::end::End;
@@ -45,7 +45,7 @@ pub struct Memos<'a> {
     /// Frames of the present walk, newest first.
     fresh: &'a mut [Fresh],
     branches: Branches<'a>,
-    strangers: u32,
+    missed_walks: u32,
     /// Number of walks that will still do without matching.
     rest: u32,
 }
@@ -54,16 +54,16 @@ pub struct Memos<'a> {
 #[derive(Clone, Copy)]
 struct Walked {
     /// What follows its new frames.
-    met: Met,
+    met: WalkEnd,
     /// Number of new frames.
     count: usize,
 }
 
 /// What follows the new frames of a walk.
 #[derive(Clone, Copy)]
-enum Met {
+enum WalkEnd {
     /// A frame of the last stack, if it still has the same callers.
-    Past(Meeting),
+    Known(KnownFrame),
     /// The end of the stack.
     End(End),
 }
@@ -83,7 +83,7 @@ impl<'a> Memos<'a> {
     pub unsafe fn from_raw(memory: *mut u8, depth: usize) -> Self {
         // SAFETY: the caller vouches for the memory.
         let (stacks, fresh, branches) = unsafe { Layout { depth }.divide(memory) };
-        Self { stacks, floor: 0, top: 0, next: 0, fresh, branches, strangers: 0, rest: 0 }
+        Self { stacks, floor: 0, top: 0, next: 0, fresh, branches, missed_walks: 0, rest: 0 }
     }
 
     /// The same for stacks of up to `depth` frames, if there is room for more.
@@ -188,7 +188,7 @@ impl<'a> Memos<'a> {
     ) -> Option<u64> {
         self.rest = self.rest.saturating_sub(1);
         let Walked { met, count } = self.walk::<NUMBERED, _, _, _>((code, sp, bp), 0, accessors);
-        let Met::End(end) = met else { return None };
+        let WalkEnd::End(end) = met else { return None };
         let label = accessors.labels.empty(end)?;
         longer(label, outermost_first(self.fresh.get(..count)?), &mut accessors.labels)
     }
@@ -222,17 +222,17 @@ impl<'a> Memos<'a> {
         let candidates = self.current().len();
         let Walked { met, count } = self.walk::<REMEMBERED, _, _, _>((code, sp, bp), candidates, accessors);
         match met {
-            Met::Past(past) if self.is_whole(past, count, missed, &mut accessors.memory) => {
+            WalkEnd::Known(past) if self.is_whole(past, count, missed, &mut accessors.memory) => {
                 self.extend(past, count, missed, &mut accessors.labels)
             }
-            Met::Past(past) => self.mend((code, sp, bp), past.known, missed, accessors),
-            Met::End(end) => self.begin(end, count, &mut accessors.labels),
+            WalkEnd::Known(past) => self.mend((code, sp, bp), past.known, missed, accessors),
+            WalkEnd::End(end) => self.begin(end, count, &mut accessors.labels),
         }
     }
 
     /// Whether the frame that was met still has the same callers, and there is room for `count` newer ones.
     #[inline(always)]
-    fn is_whole(&self, past: Meeting, count: usize, missed: Missed, memory: &mut impl Memory) -> bool {
+    fn is_whole(&self, past: KnownFrame, count: usize, missed: Missed, memory: &mut impl Memory) -> bool {
         past.frames.wrapping_add(count) <= self.fresh.len()
             && self.current().leads_when_met(past.known, missed.reach(), memory)
     }
@@ -241,7 +241,7 @@ impl<'a> Memos<'a> {
     #[inline(always)]
     fn extend(
         &mut self,
-        Meeting { known, frames: older }: Meeting,
+        KnownFrame { known, frames: older }: KnownFrame,
         count: usize,
         missed: Missed,
         labels: &mut impl Labels,
@@ -275,13 +275,13 @@ impl<'a> Memos<'a> {
         let reach = reach.get() as usize;
         let candidates = if reach < known { reach } else { 0 };
         let mut walked = self.walk::<REMEMBERED, _, _, _>(start, candidates, accessors);
-        if let Met::Past(past) = walked.met {
+        if let WalkEnd::Known(past) = walked.met {
             if past.frames.wrapping_add(walked.count) <= self.fresh.len() {
                 return self.extend(past, walked.count, missed, &mut accessors.labels);
             }
             walked = self.walk::<REMEMBERED, _, _, _>(start, 0, accessors);
         }
-        let Met::End(end) = walked.met else { return None };
+        let WalkEnd::End(end) = walked.met else { return None };
         self.begin(end, walked.count, &mut accessors.labels)
     }
 
@@ -326,9 +326,9 @@ impl<'a> Memos<'a> {
         let Registers { ip, sp, bp } = start;
         let Walked { met, count } = self.walk::<REMEMBERED, _, _, _>((ip.to_bits(), sp, bp), 0, accessors);
         let end = match met {
-            Met::End(end) => end,
+            WalkEnd::End(end) => end,
             // A walk without candidates meets none.
-            Met::Past(_) => End::Broken,
+            WalkEnd::Known(_) => End::Broken,
         };
         (end, outermost_first(self.fresh.get(..count).unwrap_or(&[])))
     }
@@ -349,7 +349,7 @@ impl<'a> Memos<'a> {
         let mut reach = None;
         let label = self.branches.recall(tag, start, stack, &mut reach, memory);
         let label = label.map_err(|tag| Missed::new(tag, reach))?;
-        self.strangers = self.strangers.saturating_sub(1);
+        self.missed_walks = self.missed_walks.saturating_sub(1);
         Ok(label)
     }
 
@@ -372,13 +372,13 @@ impl<'a> Memos<'a> {
         let [past, ..] = &self.stacks;
         let past = past.candidates(candidates);
         let met = loop {
-            let Some(place) = self.fresh.get_mut(count) else { break Met::End(End::Truncated) };
+            let Some(place) = self.fresh.get_mut(count) else { break WalkEnd::End(End::Truncated) };
             let address = CodeAddress::from_bits(code);
-            let Some((rule, tag)) = rules.rule(address) else { break Met::End(End::Broken) };
+            let Some((rule, tag)) = rules.rule(address) else { break WalkEnd::End(End::Broken) };
             let number = labels.number(address, tag);
             if number == 0 && count == 0 {
                 if left_out == LEFT_OUT {
-                    break Met::End(End::Broken);
+                    break WalkEnd::End(End::Broken);
                 }
                 left_out = left_out.wrapping_add(1);
             } else {
@@ -391,10 +391,10 @@ impl<'a> Memos<'a> {
             }
             (code, sp, bp, context) = match leave(rule, (code, sp, bp, context), memory, rules) {
                 Ok(words) => words,
-                Err(end) => break Met::End(end),
+                Err(end) => break WalkEnd::End(end),
             };
             if IS_KEPT && let Some(meeting) = past.find(code, sp, bp) {
-                break Met::Past(meeting);
+                break WalkEnd::Known(meeting);
             }
         };
         Walked { met, count }
@@ -410,12 +410,12 @@ impl<'a> Memos<'a> {
     #[inline(always)]
     fn weigh(&mut self, count: usize, known: usize) {
         if count > known && count > SHALLOW {
-            self.strangers = self.strangers.wrapping_add(1);
-            if self.strangers >= STREAK {
-                (self.strangers, self.rest) = (STREAK / 2, REST);
+            self.missed_walks = self.missed_walks.wrapping_add(1);
+            if self.missed_walks >= STREAK {
+                (self.missed_walks, self.rest) = (STREAK / 2, REST);
             }
         } else {
-            self.strangers = self.strangers.saturating_sub(1);
+            self.missed_walks = self.missed_walks.saturating_sub(1);
         }
     }
 

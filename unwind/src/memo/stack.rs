@@ -17,7 +17,7 @@ pub(super) struct Candidates<'a> {
 
 /// The frame at which a walk has met the last stack.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Meeting {
+pub(super) struct KnownFrame {
     /// The length of the last stack up to its end.
     pub(super) known: usize,
     /// How many frames the stack up to it has.
@@ -27,11 +27,11 @@ pub(super) struct Meeting {
 impl Candidates<'_> {
     /// The frame with these registers, if there is one and no newer frame has taken its place.
     #[inline(always)]
-    pub(super) fn find(self, code: u64, sp: u64, bp: u64) -> Option<Meeting> {
+    pub(super) fn find(self, code: u64, sp: u64, bp: u64) -> Option<KnownFrame> {
         let place = self.places.get(sp);
         let seen = self.words.get(place)?;
         seen.is_at(code, sp, bp)
-            .then(|| Meeting { known: place.wrapping_add(1), frames: seen.past.frames as usize })
+            .then(|| KnownFrame { known: place.wrapping_add(1), frames: seen.past.frames as usize })
     }
 }
 

@@ -11,7 +11,7 @@
 //! Everything is a subtraction, so the difference from B to A is the negated difference from A to B.
 
 mod differing;
-mod likeness;
+mod matcher;
 mod pair;
 mod renamed;
 mod union;
@@ -25,13 +25,13 @@ use crate::names::table::{Kind, Names};
 use crate::rows::appearance::Appearance;
 use crate::rows::tree::Tree;
 use capture::{NodeId, ProcessId, Sampling, Tables};
-use pair::Likeness;
+use pair::RowMatcher;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::hash::Hash;
 
-pub use likeness::{Spelling, normal_name};
+pub use matcher::{Spelling, normal_name};
 pub use pair::Match;
 pub use union::{IdMap, Union, unite};
 
@@ -133,8 +133,8 @@ impl Diff {
 
     /// The difference between two captures whose profiles were brought into one set of tables: see [`Union`].
     pub fn of_captures(before: &Profile, after: &Profile, tables: &Tables, names: &Names) -> Self {
-        let likeness = Likeness::new(before, after, tables, names);
-        Self::gather(before, after, |process, node| likeness.key(process, node))
+        let matcher = RowMatcher::new(before, after, tables, names);
+        Self::gather(before, after, |process, node| matcher.key(process, node))
     }
 
     fn gather(before: &Profile, after: &Profile, key: impl Fn(ProcessId, NodeId) -> (u64, Match)) -> Self {

@@ -112,4 +112,4 @@ pub use timeline::history::{
     Crossing, Detail, During, Flow, History, Recorder, SiteHistory, SizeClass, Slice, Spectrum,
 };
 pub use timeline::regions::{Inside, Lengths, MarkName, Region, marks_by_name};
-pub use timeline::tracks::{Beside, Track};
+pub use timeline::tracks::{Track, TrackSet};

@@ -24,4 +24,4 @@ pub use left::Left;
 pub use list::{ListError, parse};
 pub use suppress::Suppressions;
 pub(crate) use target::rules_of_targets;
-pub(crate) use young::{Young, YoungLeaks};
+pub(crate) use young::{YoungBlockFilter, YoungLeaks};

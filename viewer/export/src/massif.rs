@@ -69,11 +69,11 @@ struct Timeline {
     /// Some process is still running when events end.
     goes_on: bool,
     /// What a process left that may be the last one: counted as held until another one turns out to continue.
-    left: Option<Remains>,
+    left: Option<LeftoverBytes>,
 }
 
 /// What a process left when it ended.
-struct Remains {
+struct LeftoverBytes {
     process: ProcessId,
     bytes: i64,
     /// Number of snapshots before its end.
@@ -107,7 +107,7 @@ impl Timeline {
 
     /// Subtracts what an ended process left, from its end on: others continued.
     fn settle(&mut self) {
-        let Some(Remains { bytes, from, .. }) = self.left.take() else { return };
+        let Some(LeftoverBytes { bytes, from, .. }) = self.left.take() else { return };
         self.held = self.held.wrapping_sub(bytes);
         self.snapshots[from..].iter_mut().for_each(|(_, held)| *held = held.wrapping_sub(bytes));
     }
@@ -148,7 +148,7 @@ impl Watch for Timeline {
         }
         self.pass(death.at.time);
         let (process, from) = (life.process, self.snapshots.len());
-        let left = self.left.get_or_insert(Remains { process, bytes: 0, from });
+        let left = self.left.get_or_insert(LeftoverBytes { process, bytes: 0, from });
         left.bytes = left.bytes.wrapping_add(bytes);
     }
 }

@@ -22,10 +22,10 @@
 //! for.
 
 mod allocations;
-mod beside;
 mod counters;
 mod frame;
 mod frames;
+mod side_events;
 mod stacks;
 mod symbols;
 

@@ -3,7 +3,7 @@
 use super::Made;
 use analysis::{Counters, Load, PoolEvents};
 use capture::{
-    Action, Area, AreaKind, CounterKind, CpuSummary, Effort, Ended, Lost, MarkKind, Metadata, NodeId,
+    Action, Area, AreaKind, CollectorCost, CounterKind, CpuSummary, Ended, Lost, MarkKind, Metadata, NodeId,
     Overhead, Process, Pseudo, ReallocOutcome, Summary, TaskId,
 };
 use engine::{Loaded, Source};
@@ -293,7 +293,12 @@ pub(crate) fn rich() -> Made {
         },
         unrecorded: vec!["2003 daemon".to_owned()],
         remarks: vec!["The program calls mi_malloc, which is linked into it.".to_owned()],
-        effort: Effort { drain_cpu_ns: 11_000_000, writer_cpu_ns: 22_000_000, wake_ups: 33, held_ns: 4_000 },
+        effort: CollectorCost {
+            drain_cpu_ns: 11_000_000,
+            writer_cpu_ns: 22_000_000,
+            wake_ups: 33,
+            held_ns: 4_000,
+        },
         ..Summary::default()
     });
     made

@@ -59,7 +59,7 @@ mod texts;
 pub use baseline::Baseline;
 pub use graph::{GraphQuery, graph};
 pub use limits::{MOST_BYTES, MOST_CELLS};
-pub use options::{Drawing, Lack, MOST_OF_A_DRAWING, PageOptions};
+pub use options::{Drawing, DrawingError, MOST_OF_A_DRAWING, PageOptions};
 pub use page::Packer;
 pub use scan::{HeldScans, scan};
 

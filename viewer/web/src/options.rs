@@ -22,13 +22,13 @@ pub enum Drawing {
     /// As written by Graphviz, for `GraphQuery::usual`. The scripts take only shapes and texts from it.
     Svg(String),
     /// There is none, for this reason.
-    Lacks(Lack),
+    Lacks(DrawingError),
 }
 
 /// Why a drawing could not be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Lack {
+pub enum DrawingError {
     /// Graphviz is not installed.
     Graphviz,
     /// It took too long.

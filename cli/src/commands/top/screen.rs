@@ -11,7 +11,7 @@ use engine::live::{By, Order, Reading};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 use std::{io, thread};
-use tui::{Top, Wish};
+use tui::{Command, Top};
 
 /// Rows passed to the drawing thread: more than anybody looks through.
 const ROWS: usize = 200;
@@ -44,7 +44,7 @@ fn read(
     subject: &mut Subject,
     (mut by, mut order): (By, Order),
     pace: Pace,
-    wishes: &Receiver<Wish>,
+    wishes: &Receiver<Command>,
     readings: Sender<Reading>,
 ) -> Result<bool, Failure> {
     // The first numbers come soon, however long the user's delay.
@@ -55,10 +55,10 @@ fn read(
     loop {
         let mut is_wished = true;
         match wishes.recv_timeout(due.saturating_duration_since(Instant::now()).min(TURN)) {
-            Ok(Wish::Leave) | Err(RecvTimeoutError::Disconnected) => return Ok(false),
-            Ok(Wish::Sort(wished)) => order = wished,
-            Ok(Wish::By(wished)) => by = wished,
-            Ok(Wish::Reset) => subject.reset(),
+            Ok(Command::Leave) | Err(RecvTimeoutError::Disconnected) => return Ok(false),
+            Ok(Command::Sort(wished)) => order = wished,
+            Ok(Command::By(wished)) => by = wished,
+            Ok(Command::Reset) => subject.reset(),
             Err(RecvTimeoutError::Timeout) => is_wished = false,
         }
         subject.refresh()?;

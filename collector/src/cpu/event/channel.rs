@@ -13,7 +13,7 @@
 use crate::base::log::debug;
 use crate::base::perf_event::open;
 use crate::cpu::record::Layout;
-use crate::cpu::ring::{Ran, Ring, page_size};
+use crate::cpu::ring::{EventTotals, Ring, page_size};
 use crate::cpu::room::{self, FIRST, FIRST_OF_TASKS};
 use perf_event_open_sys::{bindings as sys, ioctls};
 use rustix::fd::{AsFd, AsRawFd};
@@ -75,8 +75,8 @@ impl Channel {
     }
 
     /// As [`Ring::ran`], of the event that writes.
-    pub(in crate::cpu) fn ran(&self) -> Option<Ran> {
-        Ran::of(self.writer.as_ref().map_or(self.ring.event(), |writer| &writer.event))
+    pub(in crate::cpu) fn ran(&self) -> Option<EventTotals> {
+        EventTotals::of(self.writer.as_ref().map_or(self.ring.event(), |writer| &writer.event))
     }
 }
 

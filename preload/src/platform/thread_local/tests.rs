@@ -269,8 +269,8 @@ fn what_is_kept_ends_with_its_recording() {
     local.meet(1);
     assert!(Attention::Nested.is_called(&local));
     local.rest(true, 1000);
-    assert!(local.is_at_rest() && local.has_met(1));
+    assert!(local.is_at_rest() && local.has_seen(1));
     local.meet(2);
-    assert!(!local.is_at_rest() && !local.has_met(1) && !local.needs_attention());
+    assert!(!local.is_at_rest() && !local.has_seen(1) && !local.needs_attention());
     assert_eq!((local.take_nested(), local.countdown.get()), ([0, 0], UNDRAWN));
 }

@@ -56,7 +56,7 @@ impl Sides {
 }
 
 /// The rows of two profiles in one set of tables, and their matches.
-pub(super) struct Likeness<'a> {
+pub(super) struct RowMatcher<'a> {
     names: &'a Names,
     same: Vec<u32>,
     alike: Vec<u32>,
@@ -65,28 +65,28 @@ pub(super) struct Likeness<'a> {
     sides_alike: HashMap<Place, Sides>,
 }
 
-impl<'a> Likeness<'a> {
+impl<'a> RowMatcher<'a> {
     pub(super) fn new(before: &Profile, after: &Profile, tables: &Tables, names: &'a Names) -> Self {
         let same = numbers(tables, names, |step| (step.label, text(tables, step), step.line));
         let alike = numbers(tables, names, |step| step.label);
-        let mut likeness =
+        let mut matcher =
             Self { names, same, alike, sides_same: HashMap::new(), sides_alike: HashMap::new() };
         for (profile, side) in [(before, Side::Before), (after, Side::After)] {
             for site in &profile.sites {
-                let place = likeness.place(&likeness.same, site.process, site.node);
-                likeness.sides_same.entry(place).or_default().add(side);
+                let place = matcher.place(&matcher.same, site.process, site.node);
+                matcher.sides_same.entry(place).or_default().add(side);
             }
         }
         for (profile, side) in [(before, Side::Before), (after, Side::After)] {
             for site in &profile.sites {
-                let same = likeness.place(&likeness.same, site.process, site.node);
-                if !likeness.sides_same[&same].both() {
-                    let place = likeness.place(&likeness.alike, site.process, site.node);
-                    likeness.sides_alike.entry(place).or_default().add(side);
+                let same = matcher.place(&matcher.same, site.process, site.node);
+                if !matcher.sides_same[&same].both() {
+                    let place = matcher.place(&matcher.alike, site.process, site.node);
+                    matcher.sides_alike.entry(place).or_default().add(side);
                 }
             }
         }
-        likeness
+        matcher
     }
 
     /// A number that matching rows have in common, and how they matched.

@@ -13,7 +13,7 @@
 //! program itself may have been [renamed](super::renamed) between the sides of a comparison. The start address of an
 //! unnamed function identifies it only within the same build.
 
-use super::likeness::{Spelling, normal_name};
+use super::matcher::{Spelling, normal_name};
 use super::renamed::rename;
 use crate::count::profile::{ProcessProfile, Profile};
 use crate::names::file_name::file_name;

@@ -54,7 +54,7 @@ pub struct HighestBlock {
 
 /// Pages with or without blocks.
 #[derive(Clone, Debug)]
-pub(super) struct Stretch {
+pub(super) struct PageRun {
     pub(super) process: ProcessId,
     pub(super) pages: Range<u64>,
     /// The highest block that is at least partly on them.
@@ -63,14 +63,14 @@ pub(super) struct Stretch {
 
 /// The heaps made up of pages with blocks and of pages whose blocks were freed, which are disjoint. Heaps with most
 /// pages under their highest block come first.
-pub(super) fn heaps(used: impl Iterator<Item = Stretch>, freed: &Freed) -> Vec<Heap> {
-    let mut stretches: Vec<Stretch> = used.collect();
+pub(super) fn heaps(used: impl Iterator<Item = PageRun>, freed: &Freed) -> Vec<Heap> {
+    let mut stretches: Vec<PageRun> = used.collect();
     for (process, pages) in freed.iter() {
         // Heaps of arenas may be adjacent.
         let mut start = pages.start;
         while start < pages.end {
             let end = (start / ARENA + 1).saturating_mul(ARENA).min(pages.end);
-            stretches.push(Stretch { process, pages: start..end, highest: None });
+            stretches.push(PageRun { process, pages: start..end, highest: None });
             start = end;
         }
     }
@@ -114,13 +114,13 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
-    fn used(pages: Range<u64>) -> Stretch {
+    fn used(pages: Range<u64>) -> PageRun {
         let highest = HighestBlock { address: (pages.end - 1) * PAGE + 32, size: 9, node: NodeId(1) };
-        Stretch { process: ProcessId(0), pages, highest: Some(highest) }
+        PageRun { process: ProcessId(0), pages, highest: Some(highest) }
     }
 
     /// Freed pages, except those in use.
-    fn freed(pages: &[Range<u64>], used: &[Stretch]) -> Freed {
+    fn freed(pages: &[Range<u64>], used: &[PageRun]) -> Freed {
         let mut freed = Freed::default();
         // Blocks of a page each, none of which looks like a separately mapped one.
         pages.iter().cloned().flatten().for_each(|page| freed.note(ProcessId(0), page * PAGE + 16, 100));
@@ -195,7 +195,7 @@ mod tests {
                 }
             }
             // A run of blocks is in one heap, as the allocator's chunks are.
-            prop_assume!(blocks.iter().all(|run: &Stretch| {
+            prop_assume!(blocks.iter().all(|run: &PageRun| {
                 first == 0 || (run.pages.start + 1..run.pages.end).all(|page| page % ARENA != 0)
             }));
             let mut found = heaps(blocks.iter().cloned(), &freed(&pages, &blocks));

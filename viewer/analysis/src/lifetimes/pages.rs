@@ -13,7 +13,7 @@
 //! Shapley value), and the parts add up. Free pages between them, without any block, are reported by [`Heap`].
 
 use super::freed::{Freed, is_mapped, pages_of};
-use super::heaps::{Heap, HighestBlock, Stretch, heaps};
+use super::heaps::{Heap, HighestBlock, PageRun, heaps};
 use crate::base::cost::Amount;
 use crate::count::watch::{Birth, Death, End, Instant, Left, Life, Watch};
 use crate::lifetimes::accesses::{Access, Use, uses};
@@ -192,7 +192,7 @@ impl Pages {
         for entry in &self.entries {
             self.freed.take(entry.process, entry.range());
         }
-        let used = self.entries.iter().filter(|entry| !entry.is_mapped).map(|entry| Stretch {
+        let used = self.entries.iter().filter(|entry| !entry.is_mapped).map(|entry| PageRun {
             process: entry.process,
             pages: entry.range(),
             highest: Some(HighestBlock {

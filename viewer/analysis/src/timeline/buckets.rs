@@ -11,7 +11,7 @@
 //! into steps twice as wide. So there are always between half the maximum and the maximum, and no event is visited
 //! twice.
 
-use super::tracks::Beside;
+use super::tracks::TrackSet;
 use crate::base::cost::Amount;
 use crate::count::estimate::Estimator;
 use crate::count::watch::{Birth, Death, End, Instant, Life, Moved, Watch};
@@ -55,7 +55,7 @@ pub struct Timeline {
     pub buckets: Vec<Bucket>,
     /// What happened apart from the heap; filled in when it is shown.
     #[serde(skip)]
-    pub beside: Beside,
+    pub beside: TrackSet,
     most: usize,
     /// Earlier events only matter for what they leave held.
     from: u64,
@@ -80,7 +80,7 @@ impl Timeline {
             start: 0,
             width: NARROWEST,
             buckets: Vec::new(),
-            beside: Beside::default(),
+            beside: TrackSet::default(),
             most: most.max(2),
             from: 0,
             estimator: Estimator::new(sampling),

@@ -5,7 +5,7 @@ use crate::timeline::buckets::Timeline;
 
 /// All tracks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Beside {
+pub struct TrackSet {
     /// What is drawn.
     pub tracks: Vec<Track>,
 }

@@ -5,7 +5,8 @@ use super::pass::Pass;
 use crate::error::Error;
 use analysis::query::Part;
 use analysis::{
-    Amount, Beside, Counters, Load, Profile, Results, STEPS, Span, Timeline, Track, VERSION, busy_processors,
+    Amount, Counters, Load, Profile, Results, STEPS, Span, Timeline, Track, TrackSet, VERSION,
+    busy_processors,
 };
 use capture::Sampling;
 
@@ -70,7 +71,7 @@ impl Analyzer {
     }
 
     /// What happened apart from the heap: processor activity.
-    fn beside(&mut self, timeline: &Timeline) -> Result<Beside, Error> {
+    fn beside(&mut self, timeline: &Timeline) -> Result<TrackSet, Error> {
         let mut work = Track::new("CPU samples", timeline);
         let mut counters = Counters::default();
         let read = self.reader.for_each_samples(|samples| {
@@ -88,7 +89,7 @@ impl Analyzer {
         });
         let work = Some(work).filter(|work| !work.is_empty());
         let tracks = work.into_iter().chain(processors);
-        Ok(Beside { tracks: tracks.collect() })
+        Ok(TrackSet { tracks: tracks.collect() })
     }
 
     fn heap_over_time(&mut self, part: &Part, steps: usize) -> Result<(Timeline, Profile), Error> {

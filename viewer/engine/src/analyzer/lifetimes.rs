@@ -6,7 +6,7 @@ use super::pass::Pass;
 use crate::error::Error;
 use crate::lens::Lens;
 use crate::loaded::Loaded;
-use crate::suppression::{Suppressions, Young, YoungLeaks, rules_of_targets};
+use crate::suppression::{Suppressions, YoungBlockFilter, YoungLeaks, rules_of_targets};
 use crate::symbolize::{Naming, Needed, named};
 use analysis::lifetimes::{InvalidFreeRow, Suspects};
 use analysis::query::{Expression, Query, Selection, Sieve};
@@ -68,8 +68,8 @@ impl Analyzer {
                     Span::At(to) | Span::Range { to, .. } => to.time,
                 };
                 let end = end.min(self.duration());
-                let (profile, young) =
-                    self.watched(query, None, |tables| Young::new(limit, by_threads, end, tables))?;
+                let (profile, young) = self
+                    .watched(query, None, |tables| YoungBlockFilter::new(limit, by_threads, end, tables))?;
                 (profile, Some(young.finish()))
             }
         };

@@ -17,18 +17,18 @@ pub struct PeakMemory {
 }
 
 /// Observes a pass for where blocks are at its end.
-struct Lying {
+struct PlacementObserver {
     map: AddressMap,
     pages: Pages,
 }
 
-impl Lying {
+impl PlacementObserver {
     fn new(tables: &Tables) -> Self {
         Self { map: AddressMap::default(), pages: Pages::new(false, tables) }
     }
 }
 
-impl Watch for Lying {
+impl Watch for PlacementObserver {
     type Attached = ();
 
     fn born(&mut self, _: &Birth, _: Option<&Life<()>>) {}
@@ -71,10 +71,10 @@ impl Analyzer {
         if metadata.aggregate().is_some() || metadata.sample_interval > 0 {
             return Ok(None);
         }
-        let load = Load::watched(self.reader.tables(), Lying::new(self.reader.tables()));
+        let load = Load::watched(self.reader.tables(), PlacementObserver::new(self.reader.tables()));
         let mut pass = Pass::new(load, None);
         let read = self.run(&mut pass, 0, Span::At(whole.peak.at));
-        let (_, Lying { map, pages }) = self.end_pass(pass, Span::At(whole.peak.at));
+        let (_, PlacementObserver { map, pages }) = self.end_pass(pass, Span::At(whole.peak.at));
         self.note_damage(read)?;
         Ok(Some(PeakMemory { map: map.finish(most), pages: pages.finish() }))
     }

@@ -5,7 +5,7 @@ use capture::{Ended, NodeId, ProcessId, Sampling, Tables, ThreadId};
 use std::collections::HashMap;
 
 /// Observes a pass for blocks still allocated at the end and younger than a limit.
-pub(crate) struct Young {
+pub(crate) struct YoungBlockFilter {
     limit_ns: u64,
     /// When the part of the recording ends: events may have ended long before.
     end: u64,
@@ -24,7 +24,7 @@ pub(crate) struct YoungLeaks {
     leaks: HashMap<Site, (Amount, Spread)>,
 }
 
-impl Young {
+impl YoungBlockFilter {
     /// For a part of a recording that ends at this time.
     pub(crate) fn new(limit_ns: u64, by_threads: bool, end: u64, tables: &Tables) -> Self {
         let sampling = Sampling::new(tables.metadata.sample_interval);
@@ -47,7 +47,7 @@ impl YoungLeaks {
     }
 }
 
-impl Watch for Young {
+impl Watch for YoungBlockFilter {
     /// When the block was allocated.
     type Attached = u64;
 

@@ -1,9 +1,9 @@
 //! Allocations and frees, interleaved with whatever else happened.
 
-use super::beside::{Beside, late_mark};
 use super::frame::{Frame, Kind};
 use super::frames::Frames;
 use super::pid_of;
+use super::side_events::{SideEvents, late_mark};
 use super::stacks::Stacks;
 use crate::events::Weight;
 use crate::held::Held;
@@ -19,7 +19,7 @@ pub(super) struct Writer<'a, 'o> {
     weight: Weight,
     stacks: Stacks<'a>,
     held: Held,
-    beside: Beside<'a>,
+    beside: SideEvents<'a>,
     happenings: Happenings,
 }
 
@@ -39,7 +39,7 @@ impl<'a, 'o> Writer<'a, 'o> {
         loaded: &'a Loaded,
         events: &'a dyn Events,
     ) -> Result<Self, Error> {
-        let beside = Beside::new(loaded, events, &mut frames)?;
+        let beside = SideEvents::new(loaded, events, &mut frames)?;
         let (weight, stacks, held) = (Weight::new(loaded), Stacks::new(loaded), Held::new(loaded));
         Ok(Self { frames, loaded, weight, stacks, held, beside, happenings: Happenings::default() })
     }

@@ -106,7 +106,7 @@ type Led = HashMap<(u32, u32), Amount>;
 /// to is a head.
 fn heads(graph: &HeapGraph, pace: &Pace<'_>) -> Option<(Vec<UnreachableHead>, Led)> {
     let claimed = |blocks: &mut dyn Iterator<Item = u32>, mut led: Option<&mut Led>| {
-        let mut flood = Flood::new(graph, pace)?;
+        let mut flood = UnreachableWalk::new(graph, pace)?;
         let mut heads = Vec::new();
         for block in blocks {
             heads.extend(flood.claim(block, led.as_deref_mut())?);
@@ -122,14 +122,14 @@ fn heads(graph: &HeapGraph, pace: &Pace<'_>) -> Option<(Vec<UnreachableHead>, Le
 }
 
 /// Claims unreachable blocks, each once.
-struct Flood<'a> {
+struct UnreachableWalk<'a> {
     graph: &'a HeapGraph,
     pace: &'a Pace<'a>,
     is_claimed: Vec<bool>,
     open: Vec<u32>,
 }
 
-impl<'a> Flood<'a> {
+impl<'a> UnreachableWalk<'a> {
     fn new(graph: &'a HeapGraph, pace: &'a Pace<'a>) -> Option<Self> {
         // Reachable blocks are claimed by nobody, though unreachable ones may refer to them.
         let is_reachable = |block| pace.step().map(|()| graph.dominators.number(block).is_some());

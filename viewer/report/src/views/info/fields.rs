@@ -8,7 +8,7 @@ use analysis::{
     Amount, Anomalies, Cost, Metric, ProcessProfile, Spread, nameless, process_name, stack_states,
     state_share, thread_count,
 };
-use capture::{Clock, CpuSummary, Effort, Ended, FaultSummary, Overhead, Process, Summary};
+use capture::{Clock, CollectorCost, CpuSummary, Ended, FaultSummary, Overhead, Process, Summary};
 use engine::suppression::Left;
 use engine::{Loaded, MarkRow};
 
@@ -267,7 +267,7 @@ fn mark_names(loaded: &Loaded) -> Vec<Value> {
 fn cost(summary: &Summary) -> Value {
     let Overhead { agent_cpu_ns, collector_cpu_ns, wait_ns, .. } = summary.overhead;
     let Overhead { collector_peak_rss, shared_memory, agent_allocations, .. } = summary.overhead;
-    let Effort { drain_cpu_ns, writer_cpu_ns, wake_ups, held_ns } = summary.effort;
+    let CollectorCost { drain_cpu_ns, writer_cpu_ns, wake_ups, held_ns } = summary.effort;
     let numbers = [
         ("agent_cpu_ns", agent_cpu_ns),
         ("collector_cpu_ns", collector_cpu_ns),

@@ -17,7 +17,7 @@ use std::vec::IntoIter;
 const NAME: usize = 40;
 
 /// All of it, by time.
-pub(super) struct Beside<'a> {
+pub(super) struct SideEvents<'a> {
     loaded: &'a Loaded,
     samples: Peekable<Box<dyn Iterator<Item = (ProcessId, Sample)> + 'a>>,
     readings: Readings<'a>,
@@ -28,7 +28,7 @@ pub(super) struct Beside<'a> {
     next: Option<u64>,
 }
 
-impl<'a> Beside<'a> {
+impl<'a> SideEvents<'a> {
     pub(super) fn new(
         loaded: &'a Loaded,
         events: &'a dyn Events,

@@ -14,7 +14,7 @@ const ADDRESSES: u64 = 5 << 20;
 
 /// What keeps a process from answering.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Hindrance {
+pub enum NoAnswerReason {
     /// Nothing visible.
     Unknown,
     /// A signal, or a debugger, has stopped it.
@@ -38,53 +38,53 @@ pub enum Hindrance {
     },
 }
 
-impl Hindrance {
+impl NoAnswerReason {
     /// The hindrance of a process that is called in this folder.
-    pub(super) fn of(pid: u32, folder: &Path) -> Hindrance {
-        let Ok(process) = Process::new(pid.cast_signed()) else { return Hindrance::Unknown };
+    pub(super) fn of(pid: u32, folder: &Path) -> NoAnswerReason {
+        let Ok(process) = Process::new(pid.cast_signed()) else { return NoAnswerReason::Unknown };
         if process.stat().is_ok_and(|stat| matches!(stat.state, 'T' | 't')) {
-            return Hindrance::Stopped;
+            return NoAnswerReason::Stopped;
         }
         let inside = Path::new("/proc").join(pid.to_string()).join("root");
         if !inside.join(folder.strip_prefix("/").unwrap_or(folder)).exists() {
-            return Hindrance::Root { folder: folder.to_owned() };
+            return NoAnswerReason::Root { folder: folder.to_owned() };
         }
         if let Some((open, limit)) = descriptors(&process)
             && open.saturating_add(DESCRIPTORS) > limit
         {
-            return Hindrance::Descriptors { open, limit };
+            return NoAnswerReason::Descriptors { open, limit };
         }
         match room(pid) {
-            Some(room) if room < ADDRESSES => Hindrance::Addresses { room },
-            _ => Hindrance::Unknown,
+            Some(room) if room < ADDRESSES => NoAnswerReason::Addresses { room },
+            _ => NoAnswerReason::Unknown,
         }
     }
 }
 
-impl fmt::Display for Hindrance {
+impl fmt::Display for NoAnswerReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Hindrance::Unknown => f.write_str(
+            NoAnswerReason::Unknown => f.write_str(
                 "A process answers at its next allocation or free; this one makes none now, or has \
                  forbidden itself to connect. Give it something to do, such as a request to a service, or \
                  wait longer (--patience)",
             ),
-            Hindrance::Stopped => {
+            NoAnswerReason::Stopped => {
                 f.write_str("It is stopped: resume it with kill -CONT, or from its debugger")
             }
-            Hindrance::Descriptors { open, limit } => write!(
+            NoAnswerReason::Descriptors { open, limit } => write!(
                 f,
                 "It has {open} descriptors open and may have {limit}, but needs {DESCRIPTORS} more for a \
                  moment to answer: raise the limit of the running process with prlimit --nofile"
             ),
-            Hindrance::Addresses { room } => write!(
+            NoAnswerReason::Addresses { room } => write!(
                 f,
                 "It may map {} KiB more, but a recording needs at least {} KiB: raise the limit of the \
                  running process with prlimit --as",
                 room >> 10,
                 ADDRESSES >> 10
             ),
-            Hindrance::Root { folder } => write!(
+            NoAnswerReason::Root { folder } => write!(
                 f,
                 "It has changed its root folder, in which there is no {0}: mount --bind {0} to that place there",
                 folder.display()
@@ -114,12 +114,12 @@ mod tests {
     #[test]
     fn nothing_hinders_us() {
         for pid in [std::process::id(), u32::MAX >> 1] {
-            assert_eq!(Hindrance::of(pid, Path::new("/proc")), Hindrance::Unknown);
+            assert_eq!(NoAnswerReason::of(pid, Path::new("/proc")), NoAnswerReason::Unknown);
         }
-        let idle = Hindrance::Unknown.to_string();
+        let idle = NoAnswerReason::Unknown.to_string();
         assert!(idle.contains("Give it something to do") && idle.contains("--patience"), "{idle}");
         let folder = PathBuf::from("/no/such/folder");
-        let hindrance = Hindrance::of(std::process::id(), &folder);
+        let hindrance = NoAnswerReason::of(std::process::id(), &folder);
         assert!(hindrance.to_string().contains("no /no/such/folder"), "{hindrance}");
     }
 }
