@@ -78,6 +78,7 @@ pub mod doorbell;
 mod error;
 pub mod geometry;
 pub mod handshake;
+pub mod injected;
 pub mod intern;
 pub mod key;
 pub mod pc_table;

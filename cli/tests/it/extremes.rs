@@ -89,6 +89,7 @@ const VIEWS: &[&str] = &[
     "export -o - --format speedscope",
     "export -o - --format firefox",
     "export -o - --format syscap",
+    "export -o - --format perfetto",
     "export -o - --format csv",
     "export -o - --format dot",
     "export -o - --format flamegraph",

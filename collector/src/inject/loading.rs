@@ -8,13 +8,10 @@ use crate::ptrace::refusal::{Refusal, is_passing, unseized};
 use crate::ptrace::threads::idlest;
 use crate::ptrace::tracee::late;
 use crate::ptrace::tracer::is_abandoned;
+use shared_ring::injected;
 use std::os::unix::ffi::OsStrExt;
 use std::time::{Duration, Instant};
 
-/// Result of the agent's first call if it is ready.
-const IS_READY: u64 = 0;
-const HAS_NO_DOORBELL: u64 = 1;
-const IS_PRELOADED: u64 = 3;
 /// Bytes of a query: address of the name, and the answer.
 const QUESTION: usize = 16;
 /// How long a thread may take to stop before another one is tried.
@@ -159,10 +156,11 @@ impl Host {
         let mut caller = self.caller_with(&mut checker, &path, deadline)?;
         let area = caller.area();
         let state = self.call(&mut caller, base.wrapping_add(self.begin), [area, 0])?;
-        match state & u64::from(u32::MAX) {
-            IS_READY => {}
-            HAS_NO_DOORBELL => return Err(Refusal::NoDoorbell),
-            IS_PRELOADED => return Err(Refusal::Deaf),
+        match (state as u32).cast_signed() {
+            injected::READY => {}
+            injected::NO_DOORBELL => return Err(Refusal::NoDoorbell),
+            injected::PRELOADED => return Err(Refusal::Deaf),
+            // `injected::UNSUPPORTED`, or whatever another version answers.
             _ => return Err(Refusal::OldGlibc),
         }
         let hooked = self.hook(&mut caller, &fresh);

@@ -14,15 +14,7 @@ use crate::record::guard::HookGuard;
 use crate::redirect::got::{self, Change};
 use crate::session::{answer, doorbell, readiness};
 use core::ffi::{CStr, c_char, c_int, c_void};
-
-/// Ready to be called through the doorbell.
-const READY: c_int = 0;
-/// There is no doorbell.
-const NO_DOORBELL: c_int = 1;
-/// The C library lacks what the agent needs.
-const UNSUPPORTED: c_int = 2;
-/// The library comes before the others, as it was preloaded.
-const PRELOADED: c_int = 3;
+use shared_ring::injected::{NO_DOORBELL, PRELOADED, READY, UNSUPPORTED};
 
 /// Prepares for calls that do not arrive by symbol lookup: hooks forward to what the program would have called. The
 /// caller passes the path by which the library was loaded.

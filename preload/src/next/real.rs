@@ -1,8 +1,7 @@
 //! The next functions in the search order: what the program would have called without us.
 //!
 //! They are looked up by `dlsym(RTLD_NEXT)` once, all together, because a successful look-up allocates nothing.
-//! Functions that may be missing (C23, C++) are looked up at their first call instead, because a failing look-up
-//! allocates.
+//! Those of C++, which may be missing, are looked up at their first call instead, because a failing look-up allocates.
 
 mod from_program;
 

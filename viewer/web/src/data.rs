@@ -56,7 +56,7 @@ struct Head<'a> {
     notes: &'a [String],
     source_url: Option<&'a str>,
     path_map: &'a [(String, String)],
-    calls: Vec<&'static str>,
+    calls: Vec<Option<&'static str>>,
     texts: &'a [String],
     threads: &'a [ThreadFields],
     marks: &'a [MarkFields],
@@ -152,7 +152,7 @@ impl Fixed {
             notes: &parts.overview.notes,
             source_url: parts.options.source_url.as_deref(),
             path_map: &parts.options.path_map,
-            calls: (0..=u8::MAX).map_while(call_name).collect(),
+            calls: (0..CALLS).map(call_name).collect(),
             texts: &self.texts.texts,
             threads: &self.threads,
             marks: &self.marks,
@@ -176,11 +176,14 @@ pub(super) fn headed(head: &impl Serialize) -> io::Result<Vec<u8>> {
     Ok([&length.to_le_bytes()[..], &head].concat())
 }
 
+/// Numbers below this one are functions of the allocator.
+const CALLS: u8 = 20;
+
 /// The allocator function, by the number in a row.
 fn call_name(number: u8) -> Option<&'static str> {
     match number {
         0 => Some("malloc"),
-        _ => Pseudo::from_number(number).filter(|pseudo| (*pseudo as u8) < 20).map(Pseudo::label),
+        _ => Pseudo::from_number(number).map(Pseudo::label),
     }
 }
 

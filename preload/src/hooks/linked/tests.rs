@@ -77,6 +77,10 @@ fn families_are_hooked_whole() {
     });
     for library in ["libjemalloc.so.2", "libtcmalloc_minimal.so.4", "libtcmalloc.so.4", "libmimalloc.so.2"] {
         let path = Path::new("/usr/lib/x86_64-linux-gnu").join(library);
+        if !path.exists() {
+            println!("skipped: the functions of {library} (not installed)");
+            continue;
+        }
         for name in exported(&path) {
             let is_of_family = name.starts_with("tc_") || name.starts_with("mi_") || name.ends_with("allocx");
             if !is_of_family || hooked.contains(name.as_str()) {

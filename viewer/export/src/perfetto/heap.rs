@@ -152,7 +152,7 @@ impl Watch for Heap<'_, '_> {
             row.freed = row.freed.wrapping_add(bytes);
             row.frees += blocks;
         });
-        self.tracks.hold(self.packets, death.at.time, life.process, -bytes, &mut self.written);
+        self.tracks.hold(self.packets, death.at.time, life.process, bytes.wrapping_neg(), &mut self.written);
     }
 
     fn event(&mut self, at: Instant, event: &Event) {
