@@ -113,8 +113,8 @@ fn a_short_peak_of_resident_memory_is_known() {
 #[test]
 fn overflowing_products_are_told_as_they_were_asked_for() {
     let capture = recorded("asks_for_overflowing_products", &[]);
-    let failed = capture.json(&["failed"]);
-    let rows = failed["rows"].as_array().expect("rows").iter();
+    let failed = capture.json(&["errors"]);
+    let rows = failed["failed"].as_array().expect("rows").iter();
     let mut products: Vec<(String, u64, u64)> = rows
         .map(|row| {
             let number = |field: &str| row["overflow"][field].as_u64().expect("a number");
@@ -126,7 +126,7 @@ fn overflowing_products_are_told_as_they_were_asked_for() {
         [("calloc", 1 << 40, 3 << 30), ("reallocarray", 3 << 30, 1 << 40), ("reallocarray", u64::MAX, 2)];
     assert_eq!(products, expected.map(|(call, count, size)| (call.to_owned(), count, size)));
     assert_eq!(capture.number("/totals/failed_calls"), 3);
-    let shown = capture.show(&["failed"]);
+    let shown = capture.show(&["errors"]);
     assert!(
         shown.text().contains("calloc of 1,099,511,627,776 × 3,221,225,472 B failed"),
         "{}",

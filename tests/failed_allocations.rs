@@ -94,10 +94,10 @@ fn a_program_that_aborts_for_want_of_memory_says_who_asked() {
     let program = c("asks_for_too_much").flags(["-O1", "-fno-builtin"]).build();
     let (ran, capture) = record(program).arg("aborts").with_names().run();
     assert_eq!(ran.code, 128 + 6, "{}", ran.stderr);
-    let document = capture.json(&["failed"]);
-    let rows = document["rows"].as_array().unwrap();
+    let document = capture.json(&["errors"]);
+    let rows = document["failed"].as_array().unwrap();
     assert_eq!(
-        (rows.len(), &document["calls"], &document["told"]),
+        (rows.len(), &document["failed_calls"], &document["told"]),
         (1, &1.into(), &true.into()),
         "{document:#}"
     );
@@ -110,11 +110,11 @@ fn a_program_that_aborts_for_want_of_memory_says_who_asked() {
         (&row["stack"][0]["function"], row["threads"].as_array().map(Vec::len)),
         (&"by_malloc".into(), Some(1))
     );
-    let text = capture.show(&["failed"]);
+    let text = capture.show(&["errors"]);
     assert!(text.text().contains("malloc of 2.00 TiB failed after"), "{}", text.text());
     assert!(text.text().contains("out of memory (ENOMEM)\n  the process held "), "{}", text.text());
     let info = capture.show(&["info"]);
-    assert!(info.text().contains("1 (see: failed)"), "{}", info.text());
+    assert!(info.text().contains("1 (see: errors)"), "{}", info.text());
     let check = capture.show(&["check", "--max-failed", "0"]);
     assert_eq!(
         (check.code, check.text().contains("FAIL  failed  1, limit 0")),
@@ -149,8 +149,8 @@ fn other_forms_of_a_capture_have_them() {
     let (ran, capture) = record(&program).with_names().run();
     let said = ran.text().lines().count();
     let told = |capture: &Capture| {
-        let document = capture.json(&["failed"]);
-        let rows = document["rows"].as_array().unwrap();
+        let document = capture.json(&["errors"]);
+        let rows = document["failed"].as_array().unwrap();
         let calls = rows.iter().map(|row| row["calls"].as_u64().unwrap()).sum::<u64>();
         let mut functions: Vec<Value> = rows.iter().map(|row| row["stack"][0]["function"].clone()).collect();
         functions.sort_by_key(ToString::to_string);

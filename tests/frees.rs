@@ -157,9 +157,9 @@ fn a_block_that_is_freed_twice_is_told() {
         let (ran, capture) = record(c("frees_twice").build()).options(options).with_names().run();
         assert_eq!(ran.code, 128 + 6, "{}", ran.stderr);
         let info = capture.show(&["info"]);
-        assert!(info.text().contains("1 (see: invalid-frees)"), "{}", info.text());
-        let invalid = capture.json(&["invalid-frees"]);
-        let frees = invalid["frees"].as_array().unwrap();
+        assert!(info.text().contains("1 (see: errors)"), "{}", info.text());
+        let invalid = capture.json(&["errors"]);
+        let frees = invalid["invalid_frees"].as_array().unwrap();
         let free = frees.first().expect("a free");
         assert_eq!((frees.len(), &free["cause"], &free["block"]["size"]), (1, &"twice".into(), &4321.into()));
         assert_eq!(free["block"]["stack"][0]["function"], "make_buffer", "{free:#}");
@@ -168,9 +168,18 @@ fn a_block_that_is_freed_twice_is_told() {
         let expected = [Some("last_owner"), Some("first_owner")].map(|name| name.map(str::to_owned));
         let told = [by(free), by(&free["before"])];
         assert_eq!(told, if with_stacks { expected } else { [None, None] }, "{free:#}");
-        let text = capture.show(&["invalid-frees"]);
+        let text = capture.show(&["errors"]);
         assert_eq!(text.text().contains("run --free-stacks"), !with_stacks, "{}", text.text());
+        for (part, number) in
+            [(["--at", "start"], 0), (["--at", "end"], 1), (["--from", "start"], 1), (["--to", "1ns"], 0)]
+        {
+            let invalid = capture.json(&["errors", part[0], part[1]]);
+            assert_eq!(invalid["invalid_frees"].as_array().map(Vec::len), Some(number), "{part:?}");
+        }
     }
+    let (_, aggregated) = record(c("frees_twice").build()).options(["--aggregate"]).run();
+    let text = aggregated.show(&["errors"]);
+    assert!(text.text().contains("and invalid ones not listed"), "{}", text.text());
 }
 
 /// Check that a free of what is no block, and which the program dies of, is told with its stack, whatever the address;
@@ -196,8 +205,8 @@ fn a_free_that_kills_the_program_is_told() {
             if options.is_empty() || options[0] == "--sample" {
                 continue;
             }
-            let invalid = capture.json(&["invalid-frees"]);
-            let frees = invalid["frees"].as_array().unwrap();
+            let invalid = capture.json(&["errors"]);
+            let frees = invalid["invalid_frees"].as_array().unwrap();
             assert_eq!(frees.len(), 1, "{what}: {invalid:#}");
             assert_eq!(frees[0]["stack"][0]["function"], "guilty", "{what}: {invalid:#}");
         }

@@ -3,10 +3,9 @@
 #[cfg(feature = "sql")]
 use crate::commands::query;
 use crate::commands::{
-    attach, blocks, check, completions, daemon, detach, diff, doctor, dump, export, failed, frees, header,
-    history, html, import, info, install_agent, invalid_frees, leaks, lines, man_pages, mark, open, pages,
-    preload_path, ps, push, record, report, resident, retained, run, scan, serve, snapshot, timeline, top,
-    view,
+    attach, blocks, check, completions, daemon, detach, diff, doctor, dump, errors, export, frees, header,
+    history, html, import, info, install_agent, leaks, lines, man_pages, mark, open, pages, preload_path, ps,
+    push, record, report, resident, retained, run, scan, serve, snapshot, timeline, top, view,
 };
 use crate::exit::{Failure, Outcome};
 use crate::help::{self, EXAMPLES};
@@ -49,8 +48,7 @@ pub(crate) enum Command {
     Resident(resident::Arguments),
     Lines(lines::Arguments),
     History(history::Arguments),
-    InvalidFrees(invalid_frees::Arguments),
-    Failed(failed::Arguments),
+    Errors(errors::Arguments),
     Check(check::Arguments),
     Info(info::Arguments),
     Dump(dump::Arguments),
@@ -129,8 +127,7 @@ pub(crate) fn execute(command: Command) -> Outcome {
         Command::Frees(arguments) => apart(frees::execute, &arguments),
         Command::Retained(arguments) => apart(retained::execute, &arguments),
         Command::Pages(arguments) => apart(pages::execute, &arguments),
-        Command::InvalidFrees(arguments) => apart(invalid_frees::execute, &arguments),
-        Command::Failed(arguments) => apart(failed::execute, &arguments),
+        Command::Errors(arguments) => apart(errors::execute, &arguments),
         Command::History(arguments) => apart(history::execute, &arguments),
         Command::Resident(arguments) => apart(resident::execute, &arguments),
         Command::Lines(arguments) => apart(lines::execute, &arguments),

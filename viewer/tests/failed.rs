@@ -42,7 +42,13 @@ fn written(view: impl FnOnce(&mut dyn std::io::Write) -> std::io::Result<()>) ->
 
 fn text_of(loaded: &Loaded, limit: usize) -> String {
     written(|out| {
-        text::document(out, loaded, &views::failed(loaded), Extent::of_command(limit), &Style::default())
+        text::document(
+            out,
+            loaded,
+            &views::errors(loaded, &[], 0),
+            Extent::of_command(limit),
+            &Style::default(),
+        )
     })
 }
 
@@ -51,7 +57,7 @@ fn text_of(loaded: &Loaded, limit: usize) -> String {
 fn rows_say_who_asked_for_how_much() {
     let loaded = wanting().loaded("app.memprof");
     let expected = "\
-app.memprof: 4 failed allocations
+app.memprof: 4 failed allocations, 0 invalid frees
 
 malloc of -8 B failed after 7.00 ms in app (1000), thread 5001
   the process held 4.00 KiB in 2 blocks
@@ -81,10 +87,10 @@ fn summaries_lead_to_them() {
     let summary = written(|out| crate::shown::summary(out, &loaded, "memprof", &Style::default()));
     let line = "\nfailed        3 allocations, the largest of 1.00 TiB; 1 call with an invalid alignment\n";
     assert!(summary.contains(line), "{summary}");
-    assert!(summary.contains("\n  memprof failed app.memprof "), "{summary}");
+    assert!(summary.contains("\n  memprof errors app.memprof "), "{summary}");
     assert!(summary.contains("\nallocations   2, 4.00 KiB\n"), "{summary}");
     let info = written(|out| crate::shown::info(out, &loaded, None, &Style::default()));
-    assert!(info.contains("\n  failed allocations          4 (see: failed)\n"), "{info}");
+    assert!(info.contains("\n  failed allocations          4 (see: errors)\n"), "{info}");
     assert!(info.contains("\nFailed allocations\n"), "{info}");
     let row = info.lines().find(|line| line.contains("calloc")).unwrap_or_default();
     let words: Vec<&str> = row.split_whitespace().collect();
@@ -92,7 +98,7 @@ fn summaries_lead_to_them() {
     let mut none = Made::new();
     none.process("app");
     let loaded = none.loaded("old.memprof");
-    assert!(text_of(&loaded, 10).contains("the capture does not record them"), "{}", text_of(&loaded, 10));
+    assert!(text_of(&loaded, 10).contains("failed allocations are not recorded"), "{}", text_of(&loaded, 10));
     let info = written(|out| crate::shown::info(out, &loaded, None, &Style::default()));
     assert!(info.contains("\n  failed allocations          not recorded\n"), "{info}");
     let summary = written(|out| crate::shown::summary(out, &loaded, "memprof", &Style::default()));
@@ -103,12 +109,12 @@ fn summaries_lead_to_them() {
 #[test]
 fn document_has_all_of_them() {
     let loaded = wanting().loaded("app.memprof");
-    let text = written(|out| json::document(out, &loaded, &views::failed(&loaded)));
+    let text = written(|out| json::document(out, &loaded, &views::errors(&loaded, &[], 0)));
     let document: serde_json::Value = serde_json::from_str(&text).unwrap();
-    assert_eq!((&document["schema"], &document["document"]), (&1.into(), &"failed".into()));
-    assert_eq!((&document["calls"], &document["told"]), (&4.into(), &true.into()));
+    assert_eq!((&document["schema"], &document["document"]), (&1.into(), &"errors".into()));
+    assert_eq!((&document["failed_calls"], &document["told"]), (&4.into(), &true.into()));
     assert_eq!(document["total"]["allocations"], 2, "{document:#}");
-    let rows = document["rows"].as_array().unwrap();
+    let rows = document["failed"].as_array().unwrap();
     let (wrong, table, aligned) = (&rows[0], &rows[1], &rows[2]);
     assert_eq!((&wrong["largest"], &wrong["error"]), (&(u64::MAX - 7).into(), &serde_json::Value::Null));
     assert_eq!(
@@ -153,8 +159,9 @@ fn products_that_overflow_are_shown_as_products() {
     let line = "failed        1 allocation, the largest of 1,099,511,627,776 × 3,298,534,883,328 B";
     assert!(summary.contains(line), "{summary}");
     let document: serde_json::Value =
-        serde_json::from_str(&written(|out| json::document(out, &one, &views::failed(&one)))).unwrap();
-    let overflow = &document["rows"][0]["overflow"];
+        serde_json::from_str(&written(|out| json::document(out, &one, &views::errors(&one, &[], 0))))
+            .unwrap();
+    let overflow = &document["failed"][0]["overflow"];
     assert_eq!((&overflow["count"], &overflow["size"]), (&(1_u64 << 40).into(), &(3_u64 << 40).into()));
     let text = text_of(&shown(&[Some((7, u64::MAX)), Some((u64::MAX, 9)), None]), 10);
     assert!(text.contains("3 calls to calloc for 18,446,744,073,709,551,615 × 9 B failed after"), "{text}");

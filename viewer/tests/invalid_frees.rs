@@ -107,11 +107,11 @@ fn views_say_what_was_there() {
     let source = Source { file: "app.memprof".to_owned(), ..Source::default() };
     let loaded = Loaded::new(made.tables.clone(), profile, source);
     let mut out = Vec::new();
-    let document = views::invalid_frees(&loaded, &rows, more);
+    let document = views::errors(&loaded, &rows, more);
     text::document(&mut out, &loaded, &document, Extent::of_command(3), &Style::default()).unwrap();
     let text = String::from_utf8(out).unwrap();
     for line in [
-        "app.memprof: 4 invalid frees\n",
+        "app.memprof: 0 failed allocations, 4 invalid frees\n",
         "0x1000 freed twice, after 6.00 ms by app (1000), thread 5000\n    oops  o.c:14\n    main  m.c:14\n",
         "\n  first freed after 5.00 ms by thread 5001\n    drop  d.c:14\n",
         "\n  a block of 64 B, allocated after 4.00 ms by thread 5000\n    make  m.c:14\n",
@@ -127,16 +127,16 @@ fn views_say_what_was_there() {
     crate::shown::summary(&mut out, &loaded, "memprof", &Style::default()).unwrap();
     let summary = String::from_utf8(out).unwrap();
     assert!(summary.contains("\ninvalid       4 frees of addresses without a live block\n"), "{summary}");
-    assert!(summary.contains("\n  memprof invalid-frees app.memprof "), "{summary}");
+    assert!(summary.contains("\n  memprof errors app.memprof "), "{summary}");
     let mut out = Vec::new();
     json::document(&mut out, &loaded, &document).unwrap();
     let document: serde_json::Value = serde_json::from_slice(&out).unwrap();
-    let first = &document["frees"][0];
-    assert_eq!(document["frees"].as_array().unwrap().len(), 4);
+    let first = &document["invalid_frees"][0];
+    assert_eq!(document["invalid_frees"].as_array().unwrap().len(), 4);
     assert_eq!((&first["stack"][0]["function"], &first["cause"]), (&"oops".into(), &"twice".into()));
     assert_eq!(first["before"]["stack"][0]["function"], "drop");
     assert_eq!(first["block"]["stack"][0]["function"], "make");
-    assert_eq!(document["frees"][1]["before"]["moved_to"], "0x3000");
+    assert_eq!(document["invalid_frees"][1]["before"]["moved_to"], "0x3000");
     let described = include_str!("../JSON.md");
     crate::fields::walk(&document, &mut |key| assert!(described.contains(&format!("`{key}`")), "{key}"));
 }

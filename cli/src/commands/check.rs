@@ -57,10 +57,10 @@ pub(crate) struct Arguments {
     /// Only stacks that match, for the six limits above
     #[arg(long, value_name = "EXPRESSION")]
     filter: Option<Expression>,
-    /// Maximum number of invalid frees, see `invalid-frees`
+    /// Maximum number of invalid frees, see `errors`
     #[arg(long, value_name = "N", conflicts_with = "filter")]
     max_invalid_frees: Option<u64>,
-    /// Maximum number of failed allocations, see `failed`
+    /// Maximum number of failed allocations, see `errors`
     #[arg(long, value_name = "N", conflicts_with = "filter")]
     max_failed: Option<u64>,
     /// Earlier capture, or its numbers from --save-baseline: its peak, leaked bytes, allocations and temporary

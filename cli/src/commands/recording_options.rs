@@ -48,7 +48,7 @@ pub(crate) struct RecordingOptions {
     /// Maximum number of frames per stack; outer ones are cut off
     #[arg(help_heading = "What is recorded", long, value_name = "N", default_value_t = DEFAULT_DEPTH, env = "SYSPROF_MEMPROF_MAX_DEPTH", value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_DEPTH)))]
     max_depth: u32,
-    /// Also record the stacks of frees, for `frees`, `threads`, `history` and `invalid-frees`; a free then costs as
+    /// Also record the stacks of frees, for `frees`, `threads`, `history` and `errors`; a free then costs as
     /// much as an allocation
     #[arg(help_heading = "What is recorded", long, conflicts_with = "aggregate", env = "SYSPROF_MEMPROF_FREE_STACKS", value_parser = FalseyValueParser::new())]
     free_stacks: bool,

@@ -70,6 +70,8 @@ const VIEWS: &[&str] = &[
     "resident",
     "resident --json --at peak",
     "resident --by touch --from 10%",
+    "errors",
+    "errors --json --from 10%",
     "lines",
     "lines --json",
     "history 0x1000 --json",

@@ -9,7 +9,7 @@ use crate::loaded::Loaded;
 use crate::suppression::{Suppressions, YoungBlockFilter, YoungLeaks, rules_of_targets};
 use crate::symbolize::{Naming, Needed, named};
 use analysis::lifetimes::{InvalidFreeRow, Suspects};
-use analysis::query::{Expression, Query, Selection, Sieve};
+use analysis::query::{Expression, Part, Query, Selection, Sieve};
 use analysis::{Load, Names, Profile, Span, Watch, add_idle_threads};
 use capture::Tables;
 
@@ -101,25 +101,34 @@ impl Analyzer {
         Ok((Lens { filter: expression.cloned(), ..Lens::default() }.apply(loaded), watch))
     }
 
-    /// The first `limit` frees of addresses without a live block, with what was there before, and how many more there
-    /// were. If there are none, single blocks are not visited.
+    /// The first `limit` frees of addresses without a live block in a part, with what was there before, and how many
+    /// more there were. If there are none, single blocks are not visited; in an aggregated capture they cannot be.
     ///
     /// # Errors
-    /// As [`Self::profile`], and [`Error::Aggregated`].
+    /// As [`Self::profile`].
     pub fn invalid_frees(
         mut self,
+        part: &Part,
         limit: usize,
         naming: Naming,
     ) -> Result<(Loaded, Vec<InvalidFreeRow>, u64), Error> {
-        self.needs_blocks("frees of individual blocks")?;
-        let query = Query::default();
-        let profile = self.profile(&query)?;
-        if profile.anomalies().unmatched_frees == 0 {
+        let profile = self.profile(&Query { part: part.clone(), ..Query::default() })?;
+        let is_aggregated = self.reader.tables().metadata.aggregate().is_some();
+        if is_aggregated || profile.anomalies().unmatched_frees == 0 {
             return Ok((self.show(profile, naming), Vec::new(), 0));
         }
+        // Blocks are followed from the start: one of them may be freed again much later.
+        let until = match part {
+            Part::Range(_, to) => Part::At(to.clone()),
+            part => part.clone(),
+        };
+        let query = Query { part: until, ..Query::default() };
         let (_, suspects) = self.watched(&query, None, |_| Suspects::new(limit))?;
-        let (profile, frees) = self.watched(&query, None, |_| suspects.finish())?;
-        let (rows, more) = frees.finish();
+        let (_, frees) = self.watched(&query, None, |_| suspects.finish())?;
+        let (mut rows, more) = frees.finish();
+        if let Span::Range { from, .. } = profile.span {
+            rows.retain(|row| row.at.time >= from.time);
+        }
         Ok((self.show(profile, naming), rows, more))
     }
 

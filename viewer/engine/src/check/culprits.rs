@@ -8,6 +8,7 @@ use crate::error::Error;
 use crate::lens::Lens;
 use crate::loaded::Loaded;
 use analysis::lifetimes::Cause;
+use analysis::query::Part;
 use analysis::{Spelling, rows_as_read};
 use capture::NodeId;
 use std::cmp::Reverse;
@@ -81,7 +82,7 @@ impl Culprits {
             return Ok(Self::new(place, calls));
         }
         let (analyzer, naming) = sums.analyzer()?;
-        let (loaded, frees, _) = analyzer.invalid_frees(MOST_FREES, naming)?;
+        let (loaded, frees, _) = analyzer.invalid_frees(&Part::Whole, MOST_FREES, naming)?;
         for row in frees {
             // Without the stack of the free, that of the block still leads to it.
             let of_block = match row.cause {

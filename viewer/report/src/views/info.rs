@@ -2,7 +2,7 @@
 
 mod fields;
 
-use super::failed::asked_for;
+use super::errors::asked_for;
 use super::footnotes::footnotes;
 use super::outside::outside_of_heap;
 use crate::ended::ended_text;
@@ -269,11 +269,11 @@ fn advised(number: u64, is_advised: bool, advice: &'static str) -> Value {
 
 fn losses(loaded: &Loaded) -> Facts {
     let (anomalies, gaps) = (loaded.profile.anomalies(), loaded.profile.gaps());
-    let unknown = advised(anomalies.unmatched_frees, loaded.invalid_frees() > 0, " (see: invalid-frees)");
+    let unknown = advised(anomalies.unmatched_frees, loaded.invalid_frees() > 0, " (see: errors)");
     let doubt = " (cannot tell what is leaked, and which frees are invalid)";
     let failed = match loaded.profile.failed_calls() {
         0 if !loaded.tables.metadata.tells_failed_calls() => "not recorded".into(),
-        calls => advised(calls, calls > 0, " (see: failed)"),
+        calls => advised(calls, calls > 0, " (see: errors)"),
     };
     let mut facts = vec![
         fact("events lost", Value::count(loaded.lost_events())),

@@ -1,6 +1,6 @@
 //! What a recording found, in one screen: printed when it ends.
 
-use super::failed::failed_in_all;
+use super::errors::failed_in_all;
 use super::info::remarks;
 use super::leaks::interruption;
 use super::outside::outside_of_heap;
@@ -194,11 +194,8 @@ fn next_commands(loaded: &Loaded, Left { leaked, held, .. }: &Left, command: &'s
     let file = shell_word(&loaded.source.file);
     let total = &loaded.profile.total;
     let mut lines = Vec::new();
-    if loaded.invalid_frees() > 0 {
-        lines.push((format!("invalid-frees {file}"), "what was freed twice, or never allocated"));
-    }
-    if !loaded.profile.failures.is_empty() {
-        lines.push((format!("failed {file}"), "which allocations failed, and what was held then"));
+    if loaded.invalid_frees() > 0 || !loaded.profile.failures.is_empty() {
+        lines.push((format!("errors {file}"), "failed allocations, and frees of what was no block"));
     }
     if !total.allocated.is_zero() {
         lines.push((format!("report {file}"), "who held the memory at the peak"));

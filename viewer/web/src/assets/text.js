@@ -194,7 +194,7 @@ export const TEXT = {
   },
   remarks: {
     title: "Remarks",
-    failed: (calls) => `${calls}: the command "failed" shows who asked for how much, and what was held then`,
+    failed: (calls) => `${calls}: the command "errors" shows who asked for how much, and what was held then`,
     unrecorded: (processes) => `still running when the recording ended: ${processes.join(", ")}`,
     nameless: (addresses, reason) => `no names for ${addresses}: ${reason ?? "not looked up"}`,
   },

@@ -1,4 +1,4 @@
-//! `invalid-frees`: frees of addresses without a live block, and what had become of the block.
+//! Frees of addresses without a live block, and what had become of the block.
 //!
 //! ```text
 //! 0x55d0c3a012c0 freed twice, after 27.9 ms by app (4082), thread 4082
@@ -12,33 +12,29 @@
 //!     main  conn.c:10
 //! ```
 
-use super::thread_number;
-use crate::table::{Column, Document, Row, Table, Title, Value, phrase};
+use crate::table::{Column, Row, Table, Value, phrase};
+use crate::views::thread_number;
 use analysis::InvalidFree;
 use analysis::lifetimes::{Block, Cause, InvalidFreeRow, Return};
 use capture::NodeId;
 use engine::Loaded;
 
 /// The frees, oldest first; `more` were not examined.
-pub fn invalid_frees(loaded: &Loaded, rows: &[InvalidFreeRow], more: u64) -> Document {
+pub(super) fn table(loaded: &Loaded, rows: &[InvalidFreeRow], more: u64) -> Table {
     let columns = ["cause", "address", "time_ns", "thread", "stack", "block", "before"].map(Column::field);
-    let table = Table::new("frees", columns, "").spaced().rows(rows.iter().map(|free| row(loaded, free)));
-    let number = Value::counted(rows.len() as u64 + more, "invalid free");
-    Document {
-        notes: notes(loaded, rows),
-        fields: vec![("more", Value::count(more))],
-        ..Document::new(
-            "invalid-frees",
-            Title::Words(number),
-            [Table { noun: "more invalid free", more, ..table }],
-        )
-    }
+    let rows = rows.iter().map(|free| row(loaded, free));
+    let table = Table::new("invalid_frees", columns, "").spaced().rows(rows);
+    Table { noun: "more invalid free", more, ..table }
 }
 
-/// What is not checked, or not known.
-fn notes(loaded: &Loaded, rows: &[InvalidFreeRow]) -> Vec<Value> {
+/// What is not checked, or not known, if anything.
+pub(super) fn notes(loaded: &Loaded, rows: &[InvalidFreeRow]) -> [(bool, &'static str); 4] {
     let lacks_stacks = rows.iter().any(|row| row.free.stack == NodeId::ROOT) && !loaded.has_free_stacks();
-    let lacks = [
+    [
+        (
+            loaded.tables.metadata.aggregate().is_some(),
+            "the capture is aggregated: frees of individual blocks are not kept, and invalid ones not listed",
+        ),
         (
             loaded.profile.sampling.is_some(),
             "the capture is sampled: frees of blocks that are not samples are not recorded",
@@ -48,8 +44,7 @@ fn notes(loaded: &Loaded, rows: &[InvalidFreeRow]) -> Vec<Value> {
             "in processes older than the recording, unknown blocks are taken for blocks allocated before it",
         ),
         (lacks_stacks, "where they were freed is not recorded: run --free-stacks does that"),
-    ];
-    lacks.into_iter().filter(|(is_lacking, _)| *is_lacking).map(|(_, text)| text.into()).collect()
+    ]
 }
 
 fn row(loaded: &Loaded, InvalidFreeRow { at, free, cause }: &InvalidFreeRow) -> Row {

@@ -1,4 +1,4 @@
-//! `failed`: calls that should have returned memory and returned none.
+//! Calls that should have returned memory and returned none.
 //!
 //! ```text
 //! operator new of 1.00 TiB failed after 27.9 ms in app (4082), thread 4082: out of memory (ENOMEM)
@@ -7,8 +7,8 @@
 //!     main  table.cpp:13
 //! ```
 
-use super::thread_number;
-use crate::table::{Column, Document, Row, Table, Title, Value, phrase};
+use crate::table::{Column, Row, Table, Value, phrase};
+use crate::views::thread_number;
 use analysis::{Failure, Reason, call_of, process_name};
 use engine::Loaded;
 
@@ -16,10 +16,7 @@ use engine::Loaded;
 const THREADS: usize = 3;
 
 /// The most recent failure first.
-pub fn failed(loaded: &Loaded) -> Document {
-    let calls = loaded.profile.failed_calls();
-    let is_told = loaded.tables.metadata.tells_failed_calls();
-    let rows = loaded.failures().into_iter().map(|row| self::row(loaded, row));
+pub(super) fn table(loaded: &Loaded) -> Table {
     let columns = [
         "call",
         "error",
@@ -38,12 +35,8 @@ pub fn failed(loaded: &Loaded) -> Document {
         "threads",
         "stack",
     ];
-    let table = Table::new("rows", columns.map(Column::field), "").spaced().rows(rows);
-    Document {
-        notes: notes(loaded, is_told),
-        fields: vec![("told", Value::Flag(is_told)), ("calls", Value::count(calls))],
-        ..Document::new("failed", Title::Words(Value::counted(calls, "failed allocation")), [table])
-    }
+    let rows = loaded.failures().into_iter().map(|row| self::row(loaded, row));
+    Table::new("failed", columns.map(Column::field), "").spaced().rows(rows)
 }
 
 /// The number of such calls and their sizes, for a summary; none if there were none.
@@ -68,10 +61,13 @@ pub(crate) fn failed_in_all(loaded: &Loaded) -> Option<Value> {
     }
 }
 
-/// What the list lacks.
-fn notes(loaded: &Loaded, is_told: bool) -> Vec<Value> {
-    let lacks = [
-        (!is_told, "the capture does not record them: an earlier version made it, or it was imported"),
+/// What the list lacks, if it does.
+pub(super) fn notes(loaded: &Loaded) -> [(bool, &'static str); 3] {
+    [
+        (
+            !loaded.tables.metadata.tells_failed_calls(),
+            "failed allocations are not recorded: an earlier version made the capture, or it was imported",
+        ),
         (
             loaded.profile.sampling.is_some(),
             "the capture is sampled: of failed calls for less than 128 KiB, only some are recorded",
@@ -80,8 +76,7 @@ fn notes(loaded: &Loaded, is_told: bool) -> Vec<Value> {
             loaded.profile.snapshots.is_some(),
             "the capture is aggregated: times and held memory are those of snapshots; threads and individual sizes are not kept",
         ),
-    ];
-    lacks.into_iter().filter(|(is_lacking, _)| *is_lacking).map(|(_, text)| text.into()).collect()
+    ]
 }
 
 fn row(loaded: &Loaded, row: &Failure) -> Row {
