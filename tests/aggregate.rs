@@ -136,7 +136,7 @@ fn views_of_blocks_say_what_to_record() {
             ran.stderr
         );
     }
-    for arguments in [&["report", "--cpu"][..], &["report", "--allocator"], &["lines", "--by", "cpu"]] {
+    for arguments in [&["report", "--cpu"][..], &["report", "--allocator"], &["report", "--lines", "--cpu"]] {
         let ran = capture.show(arguments);
         assert!(ran.code == 0 && ran.text().contains("record without --aggregate"), "{}", ran.text());
     }

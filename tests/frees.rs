@@ -80,7 +80,8 @@ fn reports_tell_who_frees() {
 #[test]
 fn recordings_without_stacks_of_frees_say_how_to_get_them() {
     let (_, capture) = record(c("passes_blocks").build()).succeed();
-    let by: [&[&str]; 4] = [&["report"], &["lines"], &["diff"], &["export", "--format", "folded"]];
+    let by: [&[&str]; 4] =
+        [&["report"], &["report", "--lines"], &["diff"], &["export", "--format", "folded"]];
     let commands = by.iter().map(|command| [command, &["--by", "frees"][..]].concat());
     for command in commands.chain([vec!["frees"]]) {
         let refused = capture.show(&command);

@@ -44,14 +44,14 @@ fn views_show_what_a_program_did() {
         (&Value::Bool(false), &Value::from(3))
     );
 
-    let lines = capture.json(&["lines", "--by", "leaked"]);
+    let lines = capture.json(&["report", "--lines", "--by", "leaked"]);
     assert_eq!(
         (&lines["rows"][0]["name"], &lines["rows"][0]["leaked_bytes"]),
         (&Value::from("leaky"), &Value::from(300))
     );
     assert!(lines["rows"][0]["source"].as_str().unwrap().ends_with("keeps_some.c"), "{lines:#}");
     // Each on the line of `main` that called the function that allocates.
-    let lines = capture.json(&["lines", "--by", "bytes", "--of", "ma?n"]);
+    let lines = capture.json(&["report", "--lines", "--by", "bytes", "--of", "ma?n"]);
     let source = include_str!("programs/c/keeps_some.c");
     let line_of =
         |text: &str| source.lines().position(|line| line.contains(text)).map(|place| place as u64 + 1);
@@ -74,7 +74,7 @@ fn views_show_what_a_program_did() {
     assert_eq!(turns, ["allocated", "freed"]);
     let by = |word| ["blocks", "--by", word];
     let blocks = ["temporary", "thread", "size", "lifetime", "realloc", "module"].map(by);
-    for command in blocks.iter().map(|words| &words[..]).chain([&["pages"][..], &["lines"]]) {
+    for command in blocks.iter().map(|words| &words[..]).chain([&["pages"][..], &["report", "--lines"]]) {
         let ran = capture.show(command);
         assert!(ran.code == 0 && ran.text().lines().count() > 2, "{command:?}: {}{}", ran.text(), ran.stderr);
     }

@@ -4,8 +4,8 @@
 use crate::commands::query;
 use crate::commands::{
     attach, blocks, check, completions, daemon, detach, diff, doctor, dump, errors, export, frees, header,
-    history, html, import, info, install_agent, leaks, lines, man_pages, mark, open, pages, preload_path, ps,
-    push, record, report, resident, retained, run, scan, serve, snapshot, timeline, top, view,
+    history, html, import, info, install_agent, leaks, man_pages, mark, open, pages, preload_path, ps, push,
+    record, report, resident, retained, run, scan, serve, snapshot, timeline, top, view,
 };
 use crate::exit::{Failure, Outcome};
 use crate::help::{self, EXAMPLES};
@@ -46,7 +46,6 @@ pub(crate) enum Command {
     Retained(retained::Arguments),
     Pages(pages::Arguments),
     Resident(resident::Arguments),
-    Lines(lines::Arguments),
     History(history::Arguments),
     Errors(errors::Arguments),
     Check(check::Arguments),
@@ -130,7 +129,6 @@ pub(crate) fn execute(command: Command) -> Outcome {
         Command::Errors(arguments) => apart(errors::execute, &arguments),
         Command::History(arguments) => apart(history::execute, &arguments),
         Command::Resident(arguments) => apart(resident::execute, &arguments),
-        Command::Lines(arguments) => apart(lines::execute, &arguments),
         Command::Check(arguments) => apart(check::execute, &arguments),
         Command::Push(arguments) => apart(push::execute, &arguments),
         Command::Import(arguments) => apart(import::execute, &arguments),

@@ -29,7 +29,6 @@ pub(crate) mod info;
 pub(crate) mod install_agent;
 pub(crate) mod leaks;
 mod lens;
-pub(crate) mod lines;
 mod live;
 pub(crate) mod man_pages;
 pub(crate) mod mark;

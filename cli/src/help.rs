@@ -13,7 +13,7 @@ pub(crate) const GROUPS: &[(&str, &[&str])] = &[
     ("Look at a capture", &["view", "report", "leaks", "timeline", "html", "serve", "info"]),
     (
         "Look closer",
-        &["blocks", "frees", "lines", "history", "retained", "pages", "resident", "errors", "query", "dump"],
+        &["blocks", "frees", "history", "retained", "pages", "resident", "errors", "query", "dump"],
     ),
     ("Compare and gate", &["diff", "check"]),
     ("Convert", &["export", "import", "push"]),

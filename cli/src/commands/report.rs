@@ -1,16 +1,19 @@
 //! `report`: who allocates, and who holds the memory.
 
+use super::formatting::Formatting;
 use super::lens::LensArguments;
 use super::opened_capture::{self, Captures};
 use super::selection::Selection;
-use crate::exit::Outcome;
-use analysis::query::Part;
-use analysis::{Metric, Share};
+use crate::exit::{Failure, Outcome};
+use analysis::query::{Part, Pattern};
+use analysis::{Metric, Share, lines, lines_of};
+use anyhow::anyhow;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use engine::Loaded;
 use engine::lens::Lens;
 use report::outline::outline;
-use report::text::Extent;
+use report::table::Document;
 use report::{Format, ReportOptions, Shape, json, text, views};
 
 /// Show who allocates and who holds memory
@@ -34,6 +37,9 @@ Examples:
   # Self and total of each function, or module
   sysprof-memprof report app.memprof --functions
   sysprof-memprof report app.memprof --functions --group-by module
+  # Source lines that allocate, and which lines of parse lead to most
+  sysprof-memprof report app.memprof --lines
+  sysprof-memprof report app.memprof --lines --of parse
   # What was live then
   sysprof-memprof report app.memprof --at 12.5s
   # What was allocated in between and still held
@@ -73,20 +79,18 @@ pub(crate) struct Arguments {
     /// Show functions: what each allocates itself, and including all that it calls
     #[arg(long, group = "shape")]
     functions: bool,
+    /// Show source lines: of the innermost function that is not library code
+    #[arg(long, group = "shape")]
+    lines: bool,
+    /// With --lines, show those of this function, each with all that it and its callees allocate
+    #[arg(long, value_name = "FUNCTION", requires = "lines", conflicts_with_all = ["focus", "callees", "callers"])]
+    of: Option<Pattern>,
     /// Sum up rows below this share of the total [default: 1%, none for processes, commands and threads; in JSON only
     /// for --inverted]
     #[arg(long, value_name = "SHARE")]
     min: Option<Share>,
-    /// Maximum rows, or children in a tree; the rest is summed up [default: 20; none in JSON]
-    #[arg(long, value_name = "N")]
-    limit: Option<usize>,
-    /// Write JSON
-    #[arg(long)]
-    json: bool,
-    /// Output format: text, a Markdown table, or an HTML page, for mails, issues and wikis
-    #[arg(long, value_name = "FORMAT", value_parser = form(), default_value = "text", hide_default_value = true,
-          conflicts_with_all = ["json", "allocator"])]
-    format: Format,
+    #[command(flatten)]
+    formatting: Formatting,
     #[command(flatten)]
     stacks: LensArguments,
     #[command(flatten)]
@@ -104,32 +108,43 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let query = arguments.selection.query();
     let default = if let Part::At(_) = query.part { Metric::Live } else { Metric::default() };
     let metric = if arguments.cpu { Metric::Cpu } else { arguments.by.unwrap_or(default) };
-    let options = ReportOptions { metric, shape, min: arguments.min, limit: arguments.limit };
-    let lens = Lens { counts_library: shape == Shape::Functions, ..arguments.stacks.lens() };
+    let formatting = &arguments.formatting;
+    let limit = formatting.asked_limit();
+    let options = ReportOptions { metric, shape, min: arguments.min, limit };
+    let mut lens = Lens { counts_library: shape == Shape::Functions, ..arguments.stacks.lens() };
+    // Leaves out stacks without the function, so that shares are of the function's total.
+    lens.focus.extend(arguments.of.clone());
+    let format = formatting.format();
+    let is_document = arguments.allocator || arguments.lines;
+    if format == Format::Csv && !is_document {
+        return Err(Failure::usage(anyhow!(
+            "in CSV there are --lines and --allocator; export --format csv writes stacks"
+        )));
+    }
     let loaded = arguments.captures.seen(&query, &lens)?;
     opened_capture::needs(metric, &loaded.tables, &loaded.source)?;
-    opened_capture::print(|out, style| {
-        match arguments.json {
-            is_json if arguments.allocator => {
-                let extent = Extent::of_command(arguments.limit.unwrap_or(20).max(1));
-                let format = if is_json { Format::Json } else { Format::Text };
-                format.write(out, &loaded, &views::allocator(&loaded), extent, style)?;
-            }
-            true => json::report(out, &loaded, &options)?,
-            false if arguments.format != Format::Text => {
-                outline(&loaded, &options).write(out, arguments.format.form())?;
-            }
-            false => text::report(out, &loaded, &options, style)?,
+    match (is_document, format) {
+        (true, _) if arguments.allocator => formatting.print(&loaded, &views::allocator(&loaded)),
+        (true, _) => formatting.print(&loaded, &by_line(&loaded, arguments, &options)),
+        (_, Format::Json) => opened_capture::print(|out, _| Ok(json::report(out, &loaded, &options)?)),
+        (_, Format::Text) => {
+            opened_capture::print(|out, style| Ok(text::report(out, &loaded, &options, style)?))
         }
-        Ok(())
-    })
+        _ => opened_capture::print(|out, _| Ok(outline(&loaded, &options).write(out, format.form())?)),
+    }
+}
+
+/// The cost of each source line.
+fn by_line(loaded: &Loaded, arguments: &Arguments, options: &ReportOptions) -> Document {
+    let Loaded { profile, tables, names, .. } = loaded;
+    let rows = match &arguments.of {
+        Some(function) => lines_of(profile, tables, names, |label| function.names(names.label(label))),
+        None => lines(profile, tables, names),
+    };
+    views::lines(loaded, rows, options, arguments.formatting.format().readers())
 }
 
 /// The parser for metrics.
 pub(super) fn metric() -> impl TypedValueParser<Value = Metric> {
     PossibleValuesParser::new(Metric::ALL.map(Metric::name)).try_map(|name| name.parse())
-}
-
-fn form() -> impl TypedValueParser<Value = Format> {
-    PossibleValuesParser::new(["text", "markdown", "html"]).try_map(|name| name.parse::<Format>())
 }

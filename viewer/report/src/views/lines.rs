@@ -1,4 +1,4 @@
-//! `lines`: the cost of each source line.
+//! `report --lines`: the cost of each source line.
 
 use super::nothing::nothing;
 use super::numbers::Numbers;
