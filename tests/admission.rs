@@ -17,7 +17,7 @@ fn world_for_others() -> Option<(World, PathBuf, PathBuf)> {
         return None;
     }
     fs::set_permissions(world.folder(), PermissionsExt::from_mode(0o755)).expect("the folder is ours");
-    let mut install = world.tool(["install-agent", "--prefix"]);
+    let mut install = world.tool(["agent", "install", "--prefix"]);
     install.arg(world.path("usr"));
     assert_eq!(wait(&world, install).code, 0);
     let agent = wait(&world, world.tool(["preload-path"])).text().trim().to_owned();

@@ -151,7 +151,7 @@ fn daemon_scans_children() {
         assert_eq!(ran.code, 0, "{words:?}: {}", ran.stderr);
         ran
     };
-    asked(&["start", &parent]);
+    asked(&["daemon", "start", &parent]);
     page.go();
     page.wait_for_calls(3, 1000);
     // The pid of a child, as the child reports it.

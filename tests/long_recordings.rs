@@ -107,7 +107,7 @@ fn daemon_marks_and_goes_on() {
         server.world.tool(["daemon", "--no-symbolize", "--on-full", "block", "--max-wait", "100s"]);
     daemon.args(["--max-size", "64K"]).arg("--folder").arg(&folder);
     let daemon = start_collector(&server.world, daemon);
-    let ran = server.run("start", &[]);
+    let ran = server.run("daemon start", &[]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     // Between two captures nobody can set the mark.
     wait_for("the mark", || {

@@ -348,7 +348,7 @@ fn daemon_serves_all_recordings() {
     assert_eq!(get(&place, "/debug/pprof/heap").status, 404);
     assert_eq!(get(&place, "/metrics").value("memprof_recorded_processes", &[]), Some(0.0));
     for started in [&service, &other] {
-        let ran = wait(&service.world, service.world.tool(["start", &started.pid()]));
+        let ran = wait(&service.world, service.world.tool(["daemon", "start", &started.pid()]));
         assert_eq!(ran.code, 0, "{}", ran.stderr);
         started.work();
     }
@@ -365,7 +365,7 @@ fn daemon_serves_all_recordings() {
     }
     let several = get(&place, "/debug/pprof/heap");
     assert!(several.status == 400 && several.text().contains(&other.pid()), "{}", several.text());
-    let ran = wait(&service.world, service.world.tool(["stop", &other.pid()]));
+    let ran = wait(&service.world, service.world.tool(["daemon", "stop", &other.pid()]));
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert_eq!(get(&place, &format!("/debug/pprof/heap?pid={}", other.pid())).status, 404);
     assert_eq!(get(&place, "/debug/pprof/heap").status, 200);

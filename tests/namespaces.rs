@@ -75,7 +75,7 @@ fn row<'v>(rows: &'v Value, function: &str) -> &'v Value {
 /// A program as a service in namespaces of its own, in its way; none where this machine has not what it takes.
 fn contained(world: &World, program: &Fixture, way: &str) -> Result<(Page, Running), &'static str> {
     let mut entering = enter(world)?;
-    let mut install = world.tool(["install-agent", "--prefix"]);
+    let mut install = world.tool(["agent", "install", "--prefix"]);
     install.arg(world.path("usr"));
     assert_eq!(wait(world, install).code, 0);
     copy_program(product(), &world.path("sysprof-memprof"));

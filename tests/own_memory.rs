@@ -35,9 +35,9 @@ fn ten_recordings_leave_nothing_in_the_collector() {
     let descriptors = || fs::read_dir(format!("/proc/{daemon}/fd")).expect("the daemon runs").count();
     let idle = descriptors();
     let cycle = || {
-        asked(&["start", &server.pid()]);
+        asked(&["daemon", "start", &server.pid()]);
         server.work();
-        asked(&["stop", &server.pid()]);
+        asked(&["daemon", "stop", &server.pid()]);
         server.wait_until_it_has_left();
         wait_for("the recording's end", || descriptors() == idle);
     };

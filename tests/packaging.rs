@@ -218,7 +218,7 @@ fn uninstalling_stays_below_its_prefix() {
 #[test]
 fn manual_pages_are_readable() {
     let world = World::new();
-    let ran = wait(&world, world.tool(["man-pages", "man"]));
+    let ran = wait(&world, world.tool(["generate", "man-pages", "man"]));
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let pages: Vec<&str> = ran.text().lines().collect();
     assert!(pages.len() > 30, "{pages:?}");

@@ -137,15 +137,15 @@ fn daemon_records_by_name() {
     let mut daemon = pair.world.tool(["daemon", "--no-symbolize"]);
     daemon.arg("--folder").arg(pair.world.folder());
     let daemon = crate::harness::start_collector(&pair.world, daemon);
-    pair.says(&["stop", name], 2, "is recorded");
-    pair.says(&["start", &one], 0, "recording process");
-    pair.says(&["start", name], 1, &format!("recording process {two} to"));
+    pair.says(&["daemon", "stop", name], 2, "is recorded");
+    pair.says(&["daemon", "start", &one], 0, "recording process");
+    pair.says(&["daemon", "start", name], 1, &format!("recording process {two} to"));
     assert_eq!(pair.states(), ["recorded", "recorded"]);
     let choice = format!("2 recorded processes are called {name}: {one}, {two}. Give the pid of one");
     for command in [&["mark", name, "here"][..], &["snapshot", name, "now"], &["serve", name]] {
         pair.says(command, 2, &choice);
     }
-    pair.says(&["stop", "4194303", name], 1, &format!("process {two} continues unrecorded"));
+    pair.says(&["daemon", "stop", "4194303", name], 1, &format!("process {two} continues unrecorded"));
     wait_for("the end of the recordings", || pair.states() == ["dormant", "dormant"]);
     daemon.signal(Signal::TERM);
     assert_eq!(daemon.wait().code, 0);
@@ -156,15 +156,15 @@ fn daemon_records_by_name() {
 #[test]
 fn names_of_nobody_are_refused() {
     let world = World::new();
-    for command in ["attach", "detach", "start", "stop", "top", "scan", "snapshot", "ps"] {
-        let ran = wait(&world, world.tool([command, "no-such-process"]));
+    for command in ["attach", "detach", "daemon start", "daemon stop", "top", "scan", "snapshot", "ps"] {
+        let ran = wait(&world, world.tool(command.split(' ').chain(["no-such-process"])));
         assert!(
             ran.code == 2 && ran.stderr.contains("no process is called no-such-process"),
             "{}",
             ran.stderr
         );
         for word in ["/usr/sbin/nginx", "0", "99999999999", ""] {
-            let ran = wait(&world, world.tool([command, word]));
+            let ran = wait(&world, world.tool(command.split(' ').chain([word])));
             assert!(ran.code == 2 && ran.stderr.contains("pid"), "{command} {word}: {}", ran.stderr);
         }
     }

@@ -521,20 +521,20 @@ fn daemon_records_when_asked() {
         let ran = server.run(command, &[]);
         assert!(ran.code == code && ran.stderr.contains(why), "{command}: {} {}", ran.code, ran.stderr);
     };
-    asked("stop", 1, "is not recorded by this daemon");
+    asked("daemon stop", 1, "is not recorded by this daemon");
     for _ in 0..2 {
-        asked("start", 0, "recording process");
-        asked("start", 1, "is already recorded");
+        asked("daemon start", 0, "recording process");
+        asked("daemon start", 1, "is already recorded");
         server.work();
         assert_eq!(server.row()["collector"], daemon.pid().as_raw_nonzero().get());
         let ran = server.run("snapshot", &["now"]);
         assert_eq!(ran.code, 0, "{}", ran.stderr);
         fs::remove_file(server.world.path("now.memprof")).unwrap();
-        asked("stop", 0, "continues unrecorded");
+        asked("daemon stop", 0, "continues unrecorded");
         server.wait_until_it_has_left();
         wait_for("the recording's end", || descriptors() == idle);
     }
-    asked("start", 0, "recording process");
+    asked("daemon start", 0, "recording process");
     server.work();
     daemon.signal(Signal::TERM);
     assert_eq!(daemon.wait().code, 0);
@@ -725,7 +725,7 @@ fn slow_snapshots_keep_nobody_waiting() {
         let ran = server.run(command, more);
         assert_eq!(ran.code, 0, "{command}: {}", ran.stderr);
     };
-    asked("start", &[]);
+    asked("daemon start", &[]);
     server.work();
     let capture = fs::read_dir(&captures).unwrap().next().expect("it is written").unwrap().path();
     let aside = server.world.path("aside");
@@ -741,9 +741,9 @@ fn slow_snapshots_keep_nobody_waiting() {
     let mut read = read.expect("it was opened");
     asked("mark", &["meanwhile"]);
     asked("scan", &[]);
-    let ran = wait(&server.world, server.world.tool(["start", "1073741824"]));
+    let ran = wait(&server.world, server.world.tool(["daemon", "start", "1073741824"]));
     assert!(ran.code == 1 && !ran.stderr.is_empty(), "{}", ran.stderr);
-    asked("stop", &[]);
+    asked("daemon stop", &[]);
     server.wait_until_it_has_left();
     assert!(snapshot.stderr().is_empty(), "{}", snapshot.stderr());
     rustix::io::ioctl_fionbio(&read, false).unwrap();

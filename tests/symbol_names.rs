@@ -88,7 +88,7 @@ fn daemon_forgets_names_of_stripped_programs() {
         page.wait_for_calls(1, 1000);
         let pid = running.pid().as_raw_nonzero().to_string();
         for order in ["start", "stop"] {
-            let ran = wait(&world, world.tool([order, &pid]));
+            let ran = wait(&world, world.tool(["daemon", order, &pid]));
             assert_eq!(ran.code, 0, "{}", ran.stderr);
             page.wait_for_calls(1, page.calls(0).mallocs_done + 5000);
         }

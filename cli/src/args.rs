@@ -3,9 +3,9 @@
 #[cfg(feature = "sql")]
 use crate::commands::query;
 use crate::commands::{
-    attach, blocks, check, completions, daemon, detach, diff, doctor, dump, errors, export, frees, header,
-    history, html, import, info, install_agent, leaks, man_pages, mark, open, pages, preload_path, ps, push,
-    record, report, resident, retained, run, scan, serve, snapshot, timeline, top, view,
+    agent, attach, blocks, check, daemon, detach, diff, doctor, dump, errors, export, frees, generate,
+    history, html, import, info, leaks, mark, open, pages, preload_path, ps, push, record, report, resident,
+    retained, run, scan, serve, snapshot, timeline, top, view,
 };
 use crate::exit::{Failure, Outcome};
 use crate::help::{self, EXAMPLES};
@@ -32,8 +32,6 @@ pub(crate) enum Command {
     Scan(scan::Arguments),
     Snapshot(snapshot::Arguments),
     Daemon(daemon::Arguments),
-    Start(daemon::Start),
-    Stop(daemon::Stop),
     View(view::Arguments),
     Report(report::Arguments),
     Diff(diff::Arguments),
@@ -57,12 +55,9 @@ pub(crate) enum Command {
     #[cfg(feature = "sql")]
     Query(query::Arguments),
     Doctor(doctor::Arguments),
-    Header(header::Arguments),
     PreloadPath(preload_path::Arguments),
-    InstallAgent(install_agent::Install),
-    UninstallAgent(install_agent::Uninstall),
-    Completions(completions::Arguments),
-    ManPages(man_pages::Arguments),
+    Agent(agent::Arguments),
+    Generate(generate::Arguments),
     /// A file without a command: a capture is shown, a program recorded.
     #[command(external_subcommand)]
     Open(Vec<OsString>),
@@ -109,8 +104,6 @@ pub(crate) fn execute(command: Command) -> Outcome {
         Command::Attach(arguments) => apart(attach::execute, &arguments),
         Command::Detach(arguments) => apart(detach::execute, &arguments),
         Command::Daemon(arguments) => apart(daemon::execute, arguments),
-        Command::Start(arguments) => apart(daemon::start, &arguments),
-        Command::Stop(arguments) => apart(daemon::stop, &arguments),
         Command::Top(arguments) => apart(top::execute, &arguments),
         Command::Mark(arguments) => apart(mark::execute, &arguments),
         Command::Scan(arguments) => apart(scan::execute, &arguments),
@@ -138,12 +131,9 @@ pub(crate) fn execute(command: Command) -> Outcome {
         #[cfg(feature = "sql")]
         Command::Query(arguments) => apart(query::execute, &arguments),
         Command::Doctor(arguments) => apart(doctor::execute, &arguments),
-        Command::Header(arguments) => apart(header::execute, &arguments),
         Command::PreloadPath(arguments) => apart(preload_path::execute, &arguments),
-        Command::InstallAgent(arguments) => apart(install_agent::install, &arguments),
-        Command::UninstallAgent(arguments) => apart(install_agent::uninstall, &arguments),
-        Command::ManPages(arguments) => man_pages::execute(&arguments, definition()),
-        Command::Completions(arguments) => completions::execute(&arguments, definition()),
+        Command::Agent(arguments) => apart(agent::execute, &arguments),
+        Command::Generate(arguments) => generate::execute(&arguments, definition()),
         // The only remaining error is extra words after a capture.
         Command::Open(words) => {
             let commands: Vec<_> =
@@ -220,11 +210,23 @@ mod tests {
         }
     }
 
+    /// Check that a word which is no command is answered with words that are one, with options that this has.
+    #[test]
+    fn other_words_lead_to_commands() {
+        let definition = definition();
+        for (word, instead) in open::OTHER_WORDS {
+            assert!(definition.find_subcommand(word).is_none(), "{word}");
+            let line = format!("sysprof-memprof {instead} --help");
+            let error = parse_words(line.split(' ').map(OsString::from)).unwrap_err();
+            assert_eq!(error.kind(), clap::error::ErrorKind::DisplayHelp, "{instead}: {error}");
+        }
+    }
+
     /// Check that each command has a page under the name that `man` looks for, with its options and its own usage
     /// line.
     #[test]
     fn every_command_has_a_page() {
-        let pages = man_pages::pages(definition()).unwrap();
+        let pages = generate::man_pages::pages(definition()).unwrap();
         let (first, _) = &pages[0];
         assert_eq!(first, "sysprof-memprof.1");
         for command in definition().get_subcommands() {
@@ -238,6 +240,10 @@ mod tests {
             }
             for section in [".TH", ".SH NAME", ".SH SYNOPSIS", ".SH OPTIONS"] {
                 assert!(text.contains(section), "{name} has {section}: {text}");
+            }
+            for within in command.get_subcommands() {
+                let name = format!("sysprof-memprof-{}-{}.1", command.get_name(), within.get_name());
+                assert!(pages.iter().any(|(page, _)| *page == name), "{name}");
             }
         }
     }

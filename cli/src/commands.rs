@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+pub(crate) mod agent;
 mod aggregating;
 mod alarm;
 pub(crate) mod attach;
@@ -9,7 +10,6 @@ mod block_selection;
 pub(crate) mod blocks;
 mod cache;
 pub(crate) mod check;
-pub(crate) mod completions;
 pub(crate) mod daemon;
 pub(crate) mod detach;
 pub(crate) mod diff;
@@ -20,17 +20,15 @@ pub(crate) mod export;
 mod finishing;
 mod formatting;
 pub(crate) mod frees;
-pub(crate) mod header;
+pub(crate) mod generate;
 pub(crate) mod history;
 pub(crate) mod html;
 mod http;
 pub(crate) mod import;
 pub(crate) mod info;
-pub(crate) mod install_agent;
 pub(crate) mod leaks;
 mod lens;
 mod live;
-pub(crate) mod man_pages;
 pub(crate) mod mark;
 mod name_search;
 pub(crate) mod open;

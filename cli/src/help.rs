@@ -6,10 +6,7 @@ use std::fmt::Write;
 /// The commands, by what they are for.
 pub(crate) const GROUPS: &[(&str, &[&str])] = &[
     ("Record a program", &["run", "record"]),
-    (
-        "Record services",
-        &["ps", "attach", "detach", "top", "mark", "scan", "snapshot", "daemon", "start", "stop"],
-    ),
+    ("Record services", &["ps", "attach", "detach", "top", "mark", "scan", "snapshot", "daemon"]),
     ("Look at a capture", &["view", "report", "leaks", "timeline", "html", "serve", "info"]),
     (
         "Look closer",
@@ -17,10 +14,7 @@ pub(crate) const GROUPS: &[(&str, &[&str])] = &[
     ),
     ("Compare and gate", &["diff", "check"]),
     ("Convert", &["export", "import", "push"]),
-    (
-        "Set up",
-        &["doctor", "header", "preload-path", "install-agent", "uninstall-agent", "completions", "man-pages"],
-    ),
+    ("Set up", &["doctor", "preload-path", "agent", "generate"]),
 ];
 
 /// The template of the help of the command as a whole, with its commands under headings.
@@ -39,7 +33,7 @@ pub(crate) fn template(command: &clap::Command, heading: Style, literal: Style) 
 }
 
 /// The longest name of a command.
-const WIDTH: usize = "uninstall-agent".len();
+const WIDTH: usize = "preload-path".len();
 
 /// Examples, exit codes and environment variables.
 pub(crate) const EXAMPLES: &str = "\

@@ -1,4 +1,4 @@
-//! The agent as `install-agent` installs it: readable by all users, at a permanent path.
+//! The agent as `agent install` installs it: readable by all users, at a permanent path.
 //!
 //! ```text
 //!   PREFIX/bin/sysprof-memprof                                      this executable, or not
@@ -43,7 +43,7 @@ pub(crate) fn find(bytes: &[u8]) -> Option<PathBuf> {
         Ok(false) => {
             let path = path.display();
             message::warning(&format!(
-                "{path} is the agent of another version and is not used. Replace it with: sysprof-memprof install-agent"
+                "{path} is the agent of another version and is not used. Replace it with: sysprof-memprof agent install"
             ));
             false
         }

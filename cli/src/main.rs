@@ -17,7 +17,7 @@
 //! | `args` `values` `help` | the command line: its definition, values in it, what stands below the list of commands |
 //! | `commands` | a file for each command, and what several share |
 //! | `output` `stream` | where a capture goes: checked before anything starts, or sent away while it is made |
-//! | `agent` `installed` | the agent inside this executable, and as `install-agent` installs it |
+//! | `agent` `installed` | the agent inside this executable, and as `agent install` installs it |
 //! | `message` `progress` `log` `exit` | what the user is told, the line of a running recording, the debug log, exit codes |
 //! | `terminal` `stack` | what may be drawn where; the stack that we run on |
 //! | `graphviz` `pyroscope` | other programs: drawings, uploads |

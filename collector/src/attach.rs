@@ -58,7 +58,7 @@ pub enum Refusal {
     /// It has the agent, but no doorbell to hear.
     #[error(
         "process {pid} has the agent preloaded, but cannot be called: there was no doorbell when it \
-         started. Run sysprof-memprof install-agent as root to make one for all users, or see \
+         started. Run sysprof-memprof agent install as root to make one for all users, or see \
          docs/tasks/containers.md for a container, and restart the process"
     )]
     NoDoorbell {

@@ -100,7 +100,7 @@ impl Service {
 
     /// The product with a command about this service.
     pub(crate) fn tool(&self, command: &str, more: &[&str]) -> Command {
-        let mut tool = self.world.tool([command, &self.pid()]);
+        let mut tool = self.world.tool(command.split(' ').chain([self.pid().as_str()]));
         tool.args(more);
         tool
     }

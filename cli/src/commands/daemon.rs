@@ -1,4 +1,4 @@
-//! `daemon`: records processes on request, one capture each; `start` and `stop` make the requests.
+//! `daemon`: records processes on request, one capture each; `daemon start` and `daemon stop` make the requests.
 //!
 //! ```text
 //!   start 4711 ──► its thread ──► a session of its own, attached ──► FOLDER/service.4711.memprof
@@ -22,7 +22,7 @@ use crate::exit::{self, FAILED, Failure, Outcome};
 use crate::log::debug;
 use crate::{message, output};
 use anyhow::{Context, anyhow};
-use clap::Args;
+use clap::{Args, Subcommand};
 use collector::Session;
 use collector::attach::launch::{Received, Signal, Signals, lift_limits};
 use collector::attach::{CallMode, make_doorbell};
@@ -46,19 +46,22 @@ const UNDISTURBED: Duration = Duration::from_secs(1);
 
 /// Record processes on demand, one capture each
 ///
-/// Takes commands from the same user and from root: `start`, `stop`, `mark`, `snapshot`, `detach`. SIGUSR1 writes a
+/// Takes commands from the same user and from root: `daemon start`, `daemon stop`, `mark`, `snapshot`, `detach`. SIGUSR1 writes a
 /// snapshot of every recording; SIGTERM and ^C finish them all. Processes run on, whatever happens to the daemon.
 #[derive(Args, Debug)]
 #[command(mut_arg("output", |output| output.hide(true)))]
+#[command(args_conflicts_with_subcommands = true, disable_help_subcommand = true)]
 #[command(after_help = "\
 Examples:
   sysprof-memprof daemon --folder /var/lib/memprof &
-  sysprof-memprof start 4711
+  sysprof-memprof daemon start 4711
   sysprof-memprof snapshot 4711 before.memprof
-  sysprof-memprof stop 4711
+  sysprof-memprof daemon stop 4711
   # Metrics and profiles of all recordings
   sysprof-memprof daemon --folder /var/lib/memprof --http 127.0.0.1:9464")]
 pub(crate) struct Arguments {
+    #[command(subcommand)]
+    request: Option<Request>,
     /// Folder for captures, which are named by program, pid and time
     #[arg(long, value_name = "DIR", default_value = ".")]
     folder: PathBuf,
@@ -72,9 +75,16 @@ pub(crate) struct Arguments {
     alarms: AlarmOptions,
 }
 
+/// What to ask the daemon that runs.
+#[derive(Debug, Subcommand)]
+enum Request {
+    Start(Start),
+    Stop(Stop),
+}
+
 /// Make the daemon record running processes
 #[derive(Args, Debug)]
-pub(crate) struct Start {
+struct Start {
     /// Processes: pids, or names, each for all running processes of that name
     #[arg(required = true, value_name = "PID|NAME", value_parser = process_selector)]
     processes: Vec<ProcessSelector>,
@@ -82,14 +92,22 @@ pub(crate) struct Start {
 
 /// Make the daemon end recordings and finish their captures
 #[derive(Args, Debug)]
-pub(crate) struct Stop {
+struct Stop {
     /// Processes: pids, or names, each for all recorded processes of that name
     #[arg(required = true, value_name = "PID|NAME", value_parser = process_selector)]
     processes: Vec<ProcessSelector>,
 }
 
-/// Serves until it is told to end.
+/// Serves until it is told to end, or makes a request.
 pub(crate) fn execute(arguments: Arguments) -> Outcome {
+    match &arguments.request {
+        Some(Request::Start(start)) => tell("start", &process_selector::all(&start.processes)?),
+        Some(Request::Stop(stop)) => tell("stop", &process_selector::all_to_stop(&stop.processes)?),
+        None => serve(arguments),
+    }
+}
+
+fn serve(arguments: Arguments) -> Outcome {
     if arguments.recording.output.is_some() {
         return Err(Failure::usage(anyhow!(
             "the daemon writes one capture per process: give --folder instead of --output"
@@ -138,16 +156,6 @@ pub(crate) fn execute(arguments: Arguments) -> Outcome {
     drop((named, numbered, server, watch));
     requests.finish_all();
     Ok(ExitCode::SUCCESS)
-}
-
-/// Asks the daemon to start recordings.
-pub(crate) fn start(arguments: &Start) -> Outcome {
-    tell("start", &process_selector::all(&arguments.processes)?)
-}
-
-/// Asks the daemon to end recordings.
-pub(crate) fn stop(arguments: &Stop) -> Outcome {
-    tell("stop", &process_selector::all_to_stop(&arguments.processes)?)
 }
 
 fn tell(command: &str, pids: &[u32]) -> Outcome {

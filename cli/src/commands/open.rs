@@ -10,6 +10,37 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+/// What people type who know other profilers, or the name of a view, and which command that is here.
+pub(crate) const OTHER_WORDS: &[(&str, &str)] = &[
+    ("completions", "generate completions"),
+    ("cpu", "report --cpu"),
+    ("double-frees", "errors"),
+    ("events", "dump"),
+    ("failed", "errors"),
+    ("flamegraph", "export --format flamegraph"),
+    ("functions", "report --functions"),
+    ("header", "generate header"),
+    ("install-agent", "agent install"),
+    ("invalid-frees", "errors"),
+    ("lifetimes", "blocks --by lifetime"),
+    ("lines", "report --lines"),
+    ("live", "top"),
+    ("man-pages", "generate man-pages"),
+    ("modules", "blocks --by module"),
+    ("peak", "report"),
+    ("reallocs", "blocks --by realloc"),
+    ("sizes", "blocks --by size"),
+    ("sql", "query"),
+    ("start", "daemon start"),
+    ("stats", "info"),
+    ("stop", "daemon stop"),
+    ("summary", "info"),
+    ("temporary", "blocks --by temporary"),
+    ("threads", "blocks --by thread"),
+    ("tree", "report --tree"),
+    ("uninstall-agent", "agent uninstall"),
+];
+
 /// The command that suits the first word, a file, with the remaining words as its arguments.
 pub(crate) fn command_line(words: Vec<OsString>, commands: &[String]) -> Result<Vec<OsString>, Failure> {
     let Some(first) = words.first() else { return Err(Failure::usage(anyhow!("there is nothing to open"))) };
@@ -41,10 +72,12 @@ fn start_of(path: &Path) -> io::Result<Vec<u8>> {
 
 /// Why a word is neither a command nor a file, and which commands are like it.
 fn no_command(word: &OsStr, error: &io::Error, commands: &[String]) -> String {
-    let nearest = word.to_str().map_or(Vec::new(), |word| nearest(word, commands.iter()));
-    let hint = match nearest.as_slice() {
-        [] => ".".to_owned(),
-        commands => format!(". Did you mean {}?", commands.join(" or ")),
+    let word = word.to_str().unwrap_or_default();
+    let other = OTHER_WORDS.iter().find(|(other, _)| *other == word);
+    let hint = match (other, nearest(word, commands.iter()).as_slice()) {
+        (Some((_, command)), _) => format!(". Did you mean {command}?"),
+        (None, []) => ".".to_owned(),
+        (None, commands) => format!(". Did you mean {}?", commands.join(" or ")),
     };
     format!("it is not a command, and as a file: {error}{hint}")
 }

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 
 /// Print the path of the agent library, for `LD_PRELOAD`
 ///
-/// This is the installed copy, see `install-agent`, or else a copy in a private folder, which is made if it is
+/// This is the installed copy, see `agent install`, or else a copy in a private folder, which is made if it is
 /// missing.
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -30,7 +30,7 @@ pub(crate) fn execute(_: &Arguments) -> Outcome {
     if !agent.installed && std::io::stdout().is_terminal() {
         message::warning(
             "this copy is private: other users cannot read it, and it may be gone after the next boot. \
-             For services, run: sysprof-memprof install-agent",
+             For services, run: sysprof-memprof agent install",
         );
     }
     let mut out = std::io::stdout().lock();

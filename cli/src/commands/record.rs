@@ -28,7 +28,7 @@ Examples:
   # In another terminal, as the same user
   LD_PRELOAD=$(sysprof-memprof preload-path) \\
       SYSPROF_MEMPROF_SOCKET=/tmp/memprof.sock ./service
-  # Services of another user: as root, after install-agent
+  # Services of another user: as root, after agent install
   sysprof-memprof record --listen /run/memprof.sock \\
       --socket-group redis -o redis.memprof")]
 pub(crate) struct Arguments {

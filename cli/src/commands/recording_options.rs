@@ -58,7 +58,7 @@ pub(crate) struct RecordingOptions {
     /// between those of the interpreter; `run` adds options to `NODE_OPTIONS` and `JAVA_TOOL_OPTIONS`.
     #[arg(help_heading = "What is recorded", long, env = "SYSPROF_MEMPROF_NO_INTERPRETERS", value_parser = FalseyValueParser::new())]
     no_interpreters: bool,
-    /// Record nothing of a process until it starts its recording itself, see `header`
+    /// Record nothing of a process until it starts its recording itself, see `generate header`
     #[arg(help_heading = "What is recorded", long, env = "SYSPROF_MEMPROF_PAUSED", value_parser = FalseyValueParser::new())]
     paused: bool,
     /// Scan the memory of each process when it exits, for `retained` to tell unreachable blocks from those in use

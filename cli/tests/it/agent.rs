@@ -20,7 +20,7 @@ fn preload_path_makes_a_private_copy() {
     match world.command("script").args(["-qec", &format!("{TOOL} preload-path"), "/dev/null"]).output() {
         Ok(output) => {
             let told = ran(output).stdout;
-            assert!(told.contains("private") && told.contains("install-agent"), "{told}");
+            assert!(told.contains("private") && told.contains("agent install"), "{told}");
         }
         Err(_) => println!("script(1) is not there: the warning on a terminal was not looked at"),
     }
@@ -42,7 +42,7 @@ fn installed_agent_is_found_and_removed() {
     let world = World::new();
     let prefix = world.path("prefix");
     let at = prefix.join("lib/sysprof-memprof/libsysprof_memprof_preload.so");
-    let install = world.run(["install-agent".as_ref(), "--prefix".as_ref(), prefix.as_os_str()]);
+    let install = world.run(["agent".as_ref(), "install".as_ref(), "--prefix".as_ref(), prefix.as_os_str()]);
     assert_eq!((install.code, install.stdout.trim()), (Some(0), at.to_str().unwrap()), "{}", install.stderr);
     for path in [at.as_path(), at.parent().unwrap(), prefix.as_path()] {
         assert_eq!(fs::metadata(path).unwrap().mode() & 0o7777, 0o755, "{}", path.display());
@@ -50,12 +50,13 @@ fn installed_agent_is_found_and_removed() {
 
     let shown = world.run(["preload-path"]);
     assert_eq!((shown.stdout.trim(), shown.stderr.as_str()), (at.to_str().unwrap(), ""));
-    let uninstall = world.run(["uninstall-agent".as_ref(), "--prefix".as_ref(), prefix.as_os_str()]);
+    let uninstall =
+        world.run(["agent".as_ref(), "uninstall".as_ref(), "--prefix".as_ref(), prefix.as_os_str()]);
     assert_eq!(uninstall.code, Some(0), "{}", uninstall.stderr);
     assert_eq!(fs::read_dir(&prefix).unwrap().count(), 0);
     assert!(world.run(["preload-path"]).stdout.contains("/run/sysprof-memprof/"));
     assert_eq!(fs::read_dir(world.path("home/.local/state")).unwrap().count(), 0, "nothing is remembered");
-    let again = world.run(["uninstall-agent".as_ref(), "--prefix".as_ref(), prefix.as_os_str()]);
+    let again = world.run(["agent".as_ref(), "uninstall".as_ref(), "--prefix".as_ref(), prefix.as_os_str()]);
     assert_eq!(again.code, Some(2));
 }
 
@@ -64,7 +65,7 @@ fn installed_agent_is_found_and_removed() {
 fn private_copies_are_removed_on_demand() {
     let world = World::new();
     let path = world.run(["preload-path"]).stdout;
-    let uninstall = world.run(["uninstall-agent", "--private", "--prefix", "/no/such/prefix"]);
+    let uninstall = world.run(["agent", "uninstall", "--private", "--prefix", "/no/such/prefix"]);
     assert_eq!(
         (uninstall.code, uninstall.stdout),
         (Some(0), format!("removed {path}")),
@@ -79,7 +80,8 @@ fn private_copies_are_removed_on_demand() {
 fn older_agents_are_replaced_and_not_used() {
     let world = World::new();
     let prefix = world.path("prefix");
-    let install = || world.run(["install-agent".as_ref(), "--prefix".as_ref(), prefix.as_os_str()]);
+    let install =
+        || world.run(["agent".as_ref(), "install".as_ref(), "--prefix".as_ref(), prefix.as_os_str()]);
     let at = PathBuf::from(install().stdout.trim());
     let agent = fs::read(&at).unwrap();
     fs::write(&at, b"of last year").unwrap();
@@ -102,22 +104,28 @@ fn moved_tree_finds_its_agent() {
         // Nothing is remembered: only the tree itself can tell.
         ran(world.command(program).arg(command).env_remove("HOME").output().unwrap())
     };
-    assert_eq!(tool("one", "install-agent").code, Some(0));
+    assert_eq!(tool("one", "agent install").code, Some(0));
     fs::rename(world.path("one"), world.path("two")).unwrap();
     let shown = tool("two", "preload-path");
     assert!(shown.stdout.starts_with(world.path("two/lib").to_str().unwrap()), "{shown:?}");
-    assert_eq!(tool("two", "uninstall-agent").code, Some(0));
+    assert_eq!(tool("two", "agent uninstall").code, Some(0));
 }
 
 /// Check that an output or prefix which cannot hold the agent is refused with the reason.
 #[test]
 fn prefixes_that_cannot_hold_the_agent_are_refused() {
     let world = World::new();
-    let odd = world.run(["install-agent".as_ref(), "--prefix".as_ref(), world.path("a b").as_os_str()]);
+    let odd =
+        world.run(["agent".as_ref(), "install".as_ref(), "--prefix".as_ref(), world.path("a b").as_os_str()]);
     assert_eq!(odd.code, Some(2));
     assert!(odd.stderr.contains("LD_PRELOAD cannot hold"), "{}", odd.stderr);
     fs::write(world.path("file"), "").unwrap();
-    let file = world.run(["install-agent".as_ref(), "--prefix".as_ref(), world.path("file").as_os_str()]);
+    let file = world.run([
+        "agent".as_ref(),
+        "install".as_ref(),
+        "--prefix".as_ref(),
+        world.path("file").as_os_str(),
+    ]);
     assert_eq!(file.code, Some(1));
     assert!(file.stderr.contains("cannot write"), "{}", file.stderr);
 }

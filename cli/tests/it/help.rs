@@ -15,7 +15,7 @@ fn help_is_complete() {
     let is_name = |line: &&str| line.starts_with("  ") && !line.starts_with("   ");
     let commands: Vec<&str> =
         list.lines().filter(is_name).filter_map(|line| line.split_whitespace().next()).collect();
-    assert!(["run", "report", "man-pages"].iter().all(|one| commands.contains(one)), "{commands:?}");
+    assert!(["run", "report", "generate"].iter().all(|one| commands.contains(one)), "{commands:?}");
     for command in commands {
         let own = world.run([command, "--help"]);
         assert_eq!(own.code, Some(0), "{command}");
@@ -86,9 +86,10 @@ fn wrong_usage_exits_2() {
         (&["report", "x", "--min", "101%"], "1%"),
         (&["report", "x", "--tree", "--inverted"], "cannot be used with"),
         (&["report", "x", "--functions", "--tree"], "cannot be used with"),
-        (&["completions", "csh"], "fish"),
+        (&["generate", "completions", "csh"], "fish"),
         (&["no-such-command"], "sysprof-memprof run -- no-such-command"),
         (&["reprot", "x"], "Did you mean report?"),
+        (&["lines", "x"], "Did you mean report --lines?"),
         (&["report", "x", "--grop-by", "module"], "--group-by"),
         (&["report", "x", "--by", "leakd"], "leaked"),
         (&["/no/such/file"], "sysprof-memprof report /no/such/file"),
@@ -105,11 +106,11 @@ fn wrong_usage_exits_2() {
 fn completions_are_given_for_every_shell() {
     let world = World::new();
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
-        let completions = world.run(["completions", shell]);
+        let completions = world.run(["generate", "completions", shell]);
         assert_eq!(completions.code, Some(0));
         assert!(completions.stdout.contains("preload-path"), "{shell}");
     }
-    let script = world.executable("completions", world.run(["completions", "bash"]).stdout);
+    let script = world.executable("completions", world.run(["generate", "completions", "bash"]).stdout);
     if let Ok(bash) = Command::new("bash").arg("-n").arg(&script).output() {
         assert!(bash.status.success(), "{bash:?}");
     } else {
@@ -124,7 +125,7 @@ fn closed_output_is_silent() {
     crate::files::capture_of(20_000, &world.path("work/x.memprof"));
     let view = |command| [command, "x.memprof"];
     let views = ["report", "leaks", "info", "dump"].map(view);
-    let others: [&[&str]; 3] = [&["--help"], &["completions", "bash"], &["doctor"]];
+    let others: [&[&str]; 3] = [&["--help"], &["generate", "completions", "bash"], &["doctor"]];
     for arguments in views.iter().map(|view| &view[..]).chain(others) {
         let mut child = world.tool(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         drop(child.stdout.take());

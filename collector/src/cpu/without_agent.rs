@@ -58,7 +58,7 @@ pub(crate) fn remark_on_programs_without_agent(programs: &WithoutAgent) -> Optio
         format!(
             "Started without the agent, and so not recorded: {}. The agent is not loaded into programs that \
              are statically linked, setuid, 32-bit, built for another C library, or that fail before; nor \
-             as users or in root folders that cannot see its file (install-agent helps); nor if a program \
+             as users or in root folders that cannot see its file (agent install helps); nor if a program \
              has emptied its environment and starts others without libc's exec or, with several threads, by \
              system and popen; nor if filters on system calls (seccomp) would kill the program for what the \
              agent does. Programs with AddressSanitizer do not start behind it. It cannot connect if \

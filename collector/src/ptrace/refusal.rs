@@ -65,7 +65,7 @@ pub enum Refusal {
     /// It has another root directory, or may not read the file.
     #[error(
         "it does not see the agent {}: in a container, put a copy there and name its folder with \
-         SYSPROF_MEMPROF_DIR; for services of other users, install it with sysprof-memprof install-agent", path.display()
+         SYSPROF_MEMPROF_DIR; for services of other users, install it with sysprof-memprof agent install", path.display()
     )]
     Unreachable {
         /// The agent's file.
@@ -75,7 +75,7 @@ pub enum Refusal {
     /// The loader refused the agent.
     #[error(
         "its dynamic loader refuses the agent: {text}. If it may not read the file, install one that it may \
-         read with sysprof-memprof install-agent"
+         read with sysprof-memprof agent install"
     )]
     Load {
         /// The loader's message.
@@ -94,13 +94,13 @@ pub enum Refusal {
     #[error("it has the agent from its start, and will not look for a doorbell again")]
     Deaf,
     /// The agent looks for its doorbell elsewhere.
-    #[error("it finds no doorbell: run sysprof-memprof install-agent as root to make one for all users")]
+    #[error("it finds no doorbell: run sysprof-memprof agent install as root to make one for all users")]
     NoDoorbell,
     /// Some of its words could not be changed.
     #[error("its tables of functions cannot be changed: something protects them, as memory sealing does")]
     Sealed,
     /// The agent's file is of another version.
-    #[error("the agent is of another version: run sysprof-memprof install-agent again")]
+    #[error("the agent is of another version: run sysprof-memprof agent install again")]
     OtherVersion,
     /// Loading crashed; the process goes on where it was.
     #[error("loading the agent ended with signal {signal}. The process goes on; please report this")]

@@ -69,7 +69,7 @@ fn place(agent: &Available) -> Check {
     let path = agent.path.display();
     match agent.installed {
         true => Check::good("agent", format!("installed at {path}")),
-        false => Check::good("agent", format!("private copy at {path}; services need install-agent")),
+        false => Check::good("agent", format!("private copy at {path}; services need agent install")),
     }
 }
 

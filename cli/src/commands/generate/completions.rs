@@ -1,4 +1,4 @@
-//! `completions`: lets a shell complete our command lines.
+//! `generate completions`: lets a shell complete our command lines.
 
 use crate::exit::Outcome;
 use clap::{Args, Command};
@@ -10,7 +10,7 @@ use std::process::ExitCode;
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  sysprof-memprof completions bash \\
+  sysprof-memprof generate completions bash \\
       > ~/.local/share/bash-completion/completions/sysprof-memprof")]
 pub(crate) struct Arguments {
     /// Shell to complete for

@@ -1,4 +1,4 @@
-//! `header`: prints the C header with which programs control their recording.
+//! `generate header`: prints the C header with which programs control their recording.
 
 use crate::exit::Outcome;
 use clap::Args;
@@ -6,7 +6,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 /// The header, from the agent's sources.
-const HEADER: &str = include_str!("../../../preload/include/sysprof_memprof.h");
+const HEADER: &str = include_str!("../../../../preload/include/sysprof_memprof.h");
 
 /// Print the C header for programs that control their recording
 ///
@@ -15,7 +15,7 @@ const HEADER: &str = include_str!("../../../preload/include/sysprof_memprof.h");
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  sysprof-memprof header > sysprof_memprof.h
+  sysprof-memprof generate header > sysprof_memprof.h
   # Record from memprof_start to memprof_stop
   sysprof-memprof run --paused -- ./app
   # Show marks, and totals of pools

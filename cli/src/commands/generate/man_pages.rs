@@ -1,4 +1,4 @@
-//! `man-pages`: the manual, generated from the definition of the command line.
+//! `generate man-pages`: the manual, generated from the definition of the command line.
 
 use crate::exit::Outcome;
 use anyhow::Context;
@@ -12,7 +12,7 @@ use std::process::ExitCode;
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  sysprof-memprof man-pages ~/.local/share/man/man1
+  sysprof-memprof generate man-pages ~/.local/share/man/man1
   man sysprof-memprof-run")]
 pub(crate) struct Arguments {
     /// Folder to write to; created if it does not exist
@@ -37,20 +37,18 @@ pub(crate) fn execute(arguments: &Arguments, definition: Command) -> Outcome {
 pub(crate) fn pages(mut whole: Command) -> std::io::Result<Vec<(String, Vec<u8>)>> {
     // Gives the subcommands their full names.
     whole.build();
-    let parts =
-        whole.get_subcommands().filter(|command| !command.is_hide_set() && command.get_name() != "help");
-    let parts = parts.map(|command| {
-        let name = format!("{}-{}", whole.get_name(), command.get_name());
-        command.clone().name(name)
-    });
-    let all: Vec<Command> = std::iter::once(whole.clone()).chain(parts).collect();
-    all.into_iter()
-        .map(|command| {
-            let name = format!("{}.1", command.get_name());
-            let command = command.version(env!("CARGO_PKG_VERSION")).disable_help_subcommand(true);
-            let mut text = Vec::new();
-            clap_mangen::Man::new(command).manual("sysprof-memprof").date("").render(&mut text)?;
-            Ok((name, text))
-        })
-        .collect()
+    let mut pages = Vec::new();
+    add(&whole, whole.get_name().to_owned(), &mut pages)?;
+    Ok(pages)
+}
+
+/// The page of a command, and those of the commands within it.
+fn add(command: &Command, name: String, pages: &mut Vec<(String, Vec<u8>)>) -> std::io::Result<()> {
+    let named = command.clone().name(name.clone());
+    let page = named.version(env!("CARGO_PKG_VERSION")).disable_help_subcommand(true);
+    let mut text = Vec::new();
+    clap_mangen::Man::new(page).manual("sysprof-memprof").date("").render(&mut text)?;
+    pages.push((format!("{name}.1"), text));
+    let shown = command.get_subcommands().filter(|one| !one.is_hide_set() && one.get_name() != "help");
+    shown.into_iter().try_for_each(|one| add(one, format!("{name}-{}", one.get_name()), pages))
 }

@@ -1,28 +1,48 @@
-//! `install-agent` and `uninstall-agent`: a copy of the agent for all users.
+//! `agent install` and `agent uninstall`: a copy of the agent for all users.
 
 use crate::exit::{Failure, Outcome};
 use crate::{agent, installed, message};
 use anyhow::{Context, anyhow};
-use clap::Args;
+use clap::{Args, Subcommand};
 use collector::attach::agent_file;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+
+/// Install or remove the agent library for all users
+#[derive(Args, Debug)]
+#[command(
+    disable_help_subcommand = true,
+    after_help = "\
+Examples:
+  sysprof-memprof agent install --prefix ~/.local
+  sysprof-memprof agent uninstall --prefix ~/.local"
+)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    Install(Install),
+    Uninstall(Uninstall),
+}
 
 /// Install the agent library for all users
 ///
 /// Writes it to PREFIX/lib/sysprof-memprof, where `preload-path` and `run` find it. Installs nothing else, and
 /// nothing setuid.
 #[derive(Args, Debug)]
-pub(crate) struct Install {
+struct Install {
     /// Folder to install below [default: where this program is installed, or /usr/local]
     #[arg(long, value_name = "DIR")]
     prefix: Option<PathBuf>,
 }
 
-/// Remove the agent library that `install-agent` installed
+/// Remove the agent library that `agent install` installed
 #[derive(Args, Debug)]
-pub(crate) struct Uninstall {
+struct Uninstall {
     /// Folder to remove it from [default: where this program is installed, or /usr/local]
     #[arg(long, value_name = "DIR")]
     prefix: Option<PathBuf>,
@@ -31,8 +51,16 @@ pub(crate) struct Uninstall {
     private: bool,
 }
 
+/// Installs or removes it.
+pub(crate) fn execute(arguments: &Arguments) -> Outcome {
+    match &arguments.what {
+        What::Install(arguments) => install(arguments),
+        What::Uninstall(arguments) => uninstall(arguments),
+    }
+}
+
 /// Installs the agent and prints its path.
-pub(crate) fn install(arguments: &Install) -> Outcome {
+fn install(arguments: &Install) -> Outcome {
     let prefix = prefix(arguments.prefix.as_deref())?;
     let unspeakable = |letter: char| letter.is_whitespace() || matches!(letter, ':' | '$');
     if prefix.to_string_lossy().contains(unspeakable) {
@@ -58,7 +86,7 @@ pub(crate) fn install(arguments: &Install) -> Outcome {
 }
 
 /// Removes the agent and prints its former path.
-pub(crate) fn uninstall(arguments: &Uninstall) -> Outcome {
+fn uninstall(arguments: &Uninstall) -> Outcome {
     let prefix = prefix(arguments.prefix.as_deref())?;
     let path = installed::path_in(&prefix);
     let mut removed = Vec::new();
