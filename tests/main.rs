@@ -71,6 +71,7 @@ mod symbol_names;
 
 mod agreement_of_views;
 mod documented_exchange;
+mod documented_help;
 mod exports;
 mod imports;
 mod push;

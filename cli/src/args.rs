@@ -3,12 +3,12 @@
 #[cfg(feature = "sql")]
 use crate::commands::query;
 use crate::commands::{
-    agent, attach, blocks, check, daemon, detach, diff, doctor, dump, errors, export, frees, generate,
+    agent, attach, blocks, check, daemon, detach, diff, doctor, dump, errors, export, frees, generate, help,
     history, html, import, info, leaks, mark, open, pages, preload_path, ps, push, record, report, resident,
     retained, run, scan, serve, snapshot, timeline, top, view,
 };
 use crate::exit::{Failure, Outcome};
-use crate::help::{self, EXAMPLES};
+use crate::help as topics;
 use crate::version;
 use anstyle::{AnsiColor, Style};
 use clap::builder::Styles;
@@ -58,20 +58,19 @@ pub(crate) enum Command {
     PreloadPath(preload_path::Arguments),
     Agent(agent::Arguments),
     Generate(generate::Arguments),
+    Help(help::Arguments),
     /// A file without a command: a capture is shown, a program recorded.
     #[command(external_subcommand)]
     Open(Vec<OsString>),
 }
 
-/// Memory profiler for native Linux programs: records every allocation with its full stack, and shows who holds the
-/// memory.
+/// Memory profiler for native Linux programs: who allocates, and who holds memory
 #[derive(Debug, Parser)]
 #[command(
     name = "sysprof-memprof",
     arg_required_else_help = true,
-    override_usage = "sysprof-memprof <COMMAND> [OPTIONS]\n       sysprof-memprof <CAPTURE>\n       sysprof-memprof <PROGRAM> [ARGUMENTS]",
-    after_help = "See 'sysprof-memprof --help' for examples, exit codes and environment variables.",
-    after_long_help = EXAMPLES,
+    disable_help_subcommand = true,
+    override_usage = "sysprof-memprof <COMMAND|CAPTURE|PROGRAM> [OPTIONS|ARGUMENTS]",
     max_term_width = 110,
     styles = Styles::styled().header(HEADING).usage(HEADING).literal(LITERAL),
 )]
@@ -134,6 +133,7 @@ pub(crate) fn execute(command: Command) -> Outcome {
         Command::PreloadPath(arguments) => apart(preload_path::execute, &arguments),
         Command::Agent(arguments) => apart(agent::execute, &arguments),
         Command::Generate(arguments) => generate::execute(&arguments, definition()),
+        Command::Help(arguments) => help::execute(&arguments, definition()),
         // The only remaining error is extra words after a capture.
         Command::Open(words) => {
             let commands: Vec<_> =
@@ -153,7 +153,7 @@ fn apart<A>(command: fn(A) -> Outcome, arguments: A) -> Outcome {
 /// The definition, for parsing and for completions.
 fn definition() -> clap::Command {
     let command = CommandLine::command().version(version::text());
-    let template = help::template(&command, HEADING, LITERAL);
+    let template = topics::template(&command, HEADING, LITERAL);
     command.help_template(template)
 }
 
@@ -170,32 +170,29 @@ mod tests {
     /// Check that terminals of 80 columns do not wrap examples and tables.
     #[test]
     fn text_below_options_fits_80_columns() {
-        for command in definition().get_subcommands().chain([&definition()]) {
-            let texts = [command.get_after_help(), command.get_after_long_help()];
-            for text in texts.into_iter().flatten().map(ToString::to_string) {
-                for line in text.lines() {
-                    assert!(line.chars().count() <= 80, "{}: {line}", command.get_name());
-                }
+        let definition = definition();
+        let texts = definition.get_subcommands().filter_map(clap::Command::get_after_help);
+        for text in texts.map(ToString::to_string).chain([topics::topics()]) {
+            for line in text.lines() {
+                assert!(line.chars().count() <= 80, "{line}");
             }
         }
     }
 
-    /// Check that the list of commands has each of them once, under a heading, and that terminals of 80 columns do not wrap
-    /// it.
+    /// Check that the list of commands has each of them once, under a heading, and takes two screens of 24 lines of 80
+    /// columns, whether long help was asked for or short.
     #[test]
     fn every_command_stands_under_a_heading() {
-        let mut grouped: Vec<&str> =
-            help::GROUPS.iter().flat_map(|(_, commands)| *commands).copied().collect();
-        let command = definition();
+        let grouped = topics::GROUPS.iter().flat_map(|(_, commands)| *commands).copied();
+        let mut grouped: Vec<&str> = grouped.chain(["help"]).collect();
+        let mut command = definition();
+        let help = command.render_help().to_string();
+        assert_eq!(command.render_long_help().to_string(), help);
+        assert!(help.lines().count() <= 48 && help.lines().all(|line| line.chars().count() <= 80), "{help}");
         let mut commands: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
         grouped.sort_unstable();
         commands.sort_unstable();
         assert_eq!(grouped, commands);
-        let help = definition().render_help().to_string();
-        let (_, list) = help.split_once(help::GROUPS[0].0).unwrap();
-        for line in list.lines() {
-            assert!(line.chars().count() <= 80, "{line}");
-        }
     }
 
     /// Check that the examples name only commands that exist.
@@ -203,7 +200,7 @@ mod tests {
     fn examples_name_only_commands_that_exist() {
         let commands: Vec<_> =
             definition().get_subcommands().map(|command| command.get_name().to_string()).collect();
-        for line in EXAMPLES.lines().filter_map(|line| line.trim().strip_prefix("sysprof-memprof ")) {
+        for line in topics::topics().lines().filter_map(|line| line.trim().strip_prefix("sysprof-memprof ")) {
             let word = line.split_whitespace().next().unwrap();
             let is_file = word.contains('/') || word.contains('.');
             assert!(is_file || commands.iter().any(|command| command == word), "{word}");

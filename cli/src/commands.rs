@@ -21,6 +21,7 @@ mod finishing;
 mod formatting;
 pub(crate) mod frees;
 pub(crate) mod generate;
+pub(crate) mod help;
 pub(crate) mod history;
 pub(crate) mod html;
 mod http;

@@ -1,4 +1,4 @@
-//! Exit codes, as documented in `--help`.
+//! Exit codes, as documented in `help exit-codes`.
 
 use crate::message;
 use collector::attach::launch::NotExecuted;

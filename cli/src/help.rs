@@ -1,9 +1,9 @@
-//! The list of commands, and what stands below it.
+//! The list of commands, and the topics that `help` has beside them.
 
 use anstyle::Style;
 use std::fmt::Write;
 
-/// The commands, by what they are for.
+/// The commands, by what they are for; `help` stands below.
 pub(crate) const GROUPS: &[(&str, &[&str])] = &[
     ("Record a program", &["run", "record"]),
     ("Record services", &["ps", "attach", "detach", "top", "mark", "scan", "snapshot", "daemon"]),
@@ -12,31 +12,45 @@ pub(crate) const GROUPS: &[(&str, &[&str])] = &[
         "Look closer",
         &["blocks", "frees", "history", "retained", "pages", "resident", "errors", "query", "dump"],
     ),
-    ("Compare and gate", &["diff", "check"]),
-    ("Convert", &["export", "import", "push"]),
+    ("Compare and convert", &["diff", "check", "export", "import", "push"]),
     ("Set up", &["doctor", "preload-path", "agent", "generate"]),
 ];
 
-/// The template of the help of the command as a whole, with its commands under headings.
+/// What there is help on, beside commands: its word, and the text.
+pub(crate) const TOPICS: &[(&str, &str)] =
+    &[("examples", EXAMPLES), ("exit-codes", EXIT_CODES), ("environment", ENVIRONMENT)];
+
+/// Where more is told, below the list.
+const MORE: &str = "\
+More: sysprof-memprof help COMMAND, or help examples, help exit-codes,
+help environment. -V prints the version.
+";
+
+/// The template of the help of the command as a whole, with its commands under headings: two screens.
 pub(crate) fn template(command: &clap::Command, heading: Style, literal: Style) -> String {
-    let mut text = "{before-help}{about-with-newline}\n{usage-heading} {usage}\n".to_owned();
+    let mut text = "{about-with-newline}\n{usage-heading} {usage}\n\n".to_owned();
     for (title, names) in GROUPS {
-        let _ = writeln!(text, "\n{heading}{title}:{heading:#}");
+        let _ = writeln!(text, "{heading}{title}:{heading:#}");
         for name in *names {
             let about =
                 command.find_subcommand(name).and_then(|one| one.get_about()).cloned().unwrap_or_default();
             let _ = writeln!(text, "  {literal}{name:<WIDTH$}{literal:#}  {about}");
         }
     }
-    let _ = write!(text, "\n{heading}Options:{heading:#}\n{{options}}{{after-help}}");
+    let _ = write!(text, "\n{MORE}");
     text
 }
 
 /// The longest name of a command.
 const WIDTH: usize = "preload-path".len();
 
-/// Examples, exit codes and environment variables.
-pub(crate) const EXAMPLES: &str = "\
+/// The topics in one text, for the manual page.
+pub(crate) fn topics() -> String {
+    TOPICS.iter().map(|(_, text)| *text).collect::<Vec<_>>().join("\n\n")
+}
+
+/// What to type for what, first of all.
+const EXAMPLES: &str = "\
 Examples:
   # Record a program and everything it starts
   sysprof-memprof run -- ./app --flag
@@ -79,8 +93,10 @@ Examples:
       SYSPROF_MEMPROF_SOCKET=/tmp/memprof.sock ./service
 
 Without a command, a program is run and a capture is viewed, or reported if the
-output is not a terminal.
+output is not a terminal.";
 
+/// What the exit codes mean.
+const EXIT_CODES: &str = "\
 Exit codes:
   of run: the target's own, or 128+N if signal N killed it
   0       success
@@ -91,8 +107,10 @@ Exit codes:
           a program that cannot be recorded, an output that cannot be written
   3       the target succeeded, but its recording failed
   126     the target cannot be executed
-  127     the target was not found
+  127     the target was not found";
 
+/// Variables that are read.
+const ENVIRONMENT: &str = "\
 Environment:
   SYSPROF_MEMPROF_SOCKET       where a program with the agent preloaded finds
                                its recording: a path, or @name

@@ -28,7 +28,9 @@ use std::process::ExitCode;
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  sysprof-memprof check app.memprof --max-peak 512M --max-leaked 0
+  sysprof-memprof check app.memprof --max-peak 512M
+  # Nothing leaks, and nothing fails
+  sysprof-memprof check app.memprof --max-leaked 0 --max-failed 0
   sysprof-memprof check app.memprof --max-allocations 1000 --filter 'render*'
   sysprof-memprof check new.memprof --baseline old.memprof --tolerance 5%
   sysprof-memprof check app.memprof --save-baseline baseline.json

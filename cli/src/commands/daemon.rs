@@ -53,7 +53,7 @@ const UNDISTURBED: Duration = Duration::from_secs(1);
 #[command(args_conflicts_with_subcommands = true, disable_help_subcommand = true)]
 #[command(after_help = "\
 Examples:
-  sysprof-memprof daemon --folder /var/lib/memprof &
+  sysprof-memprof daemon &
   sysprof-memprof daemon start 4711
   sysprof-memprof snapshot 4711 before.memprof
   sysprof-memprof daemon stop 4711

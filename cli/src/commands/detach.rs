@@ -10,6 +10,11 @@ use collector::control::commands::ask;
 ///
 /// The processes run on. Their collector finishes its capture once it records no process any more.
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  sysprof-memprof detach 4711
+  # All processes of that name
+  sysprof-memprof detach nginx")]
 pub(crate) struct Arguments {
     /// Processes: pids, or names, each for all recorded processes of that name
     #[arg(required = true, value_name = "PID|NAME", value_parser = process_selector)]

@@ -32,7 +32,7 @@ use std::str::FromStr;
 #[command(after_help = "\
 Examples:
   # Allocated and not freed in between, and what shrank
-  sysprof-memprof diff app.memprof --from 10s --to 60s
+  sysprof-memprof diff app.memprof --from 50% --to end
   # The same from a mark of the program on
   sysprof-memprof diff app.memprof --from loaded --to end
   # Who holds more at the peak than before

@@ -22,6 +22,9 @@ use std::process::ExitCode;
 /// Tries everything that a recording needs and says what is missing. The exit code is 1 if something would prevent
 /// recordings.
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  sysprof-memprof doctor")]
 pub(crate) struct Arguments {
     /// Write all results to this file, without private paths and names, for a bug report
     #[arg(long, value_name = "FILE")]

@@ -12,6 +12,11 @@ use std::path::Path;
 /// Print every event, one per line
 #[derive(Args, Debug)]
 #[command(after_help = "\
+Examples:
+  sysprof-memprof dump app.memprof
+  # One document per line
+  sysprof-memprof dump app.memprof --json | jq -c 'select(.size > 1000000)'
+
 Columns: seconds, pid/tid, what was called, address and size, and the stack,
 innermost function first.")]
 pub(crate) struct Arguments {

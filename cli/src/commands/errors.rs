@@ -10,7 +10,7 @@ use report::views;
 /// Most frees that are examined.
 const MOST: usize = 10_000;
 
-/// Show failed allocations, double frees, and frees of what is not a block
+/// Show failed allocations, double frees and other invalid frees
 ///
 /// Of failed allocations, who asked for how much, when, and what the process held then; the latest come first. Requests
 /// for an invalid alignment are included, and named so. A process that the kernel kills because memory runs out makes

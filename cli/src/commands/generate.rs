@@ -7,7 +7,7 @@ pub(crate) mod man_pages;
 use crate::exit::Outcome;
 use clap::{Args, Command, Subcommand};
 
-/// Write shell completions, manual pages, or the C header of the program interface
+/// Write shell completions, manual pages, or the C header
 #[derive(Args, Debug)]
 #[command(
     disable_help_subcommand = true,

@@ -13,6 +13,10 @@ const MOST_TURNS: usize = 100_000;
 ///
 /// Covers all blocks that ever held it; the address may lie inside a block. Of very many entries the last are shown.
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  # Addresses stand in the output of dump
+  sysprof-memprof history 0x55d0c3a012a0 app.memprof")]
 pub(crate) struct Arguments {
     /// Address, as in 0x55d0c3a012a0
     #[arg(value_parser = address)]

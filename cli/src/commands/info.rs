@@ -10,6 +10,11 @@ use report::views;
 
 /// Show what was recorded and lost, and what recording cost
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  sysprof-memprof info app.memprof
+  # For scripts
+  sysprof-memprof info app.memprof --json | jq .total")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     capture: Capture,

@@ -86,6 +86,6 @@ fn unclear(path: &Path, why: &str) -> Failure {
     let path = path.display();
     Failure::usage(anyhow!(
         "cannot tell what to do with {path}: {why}\n  To record a program:    sysprof-memprof run -- {path}\n  \
-         To look at a capture:   sysprof-memprof report {path}\n  To see all commands:    sysprof-memprof --help"
+         To look at a capture:   sysprof-memprof report {path}\n  To see all commands:    sysprof-memprof help"
     ))
 }

@@ -14,8 +14,11 @@ use std::process::ExitCode;
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
+  # Recorded once somebody attaches
+  LD_PRELOAD=$(sysprof-memprof preload-path) ./app
+  # Recorded by record --listen
   LD_PRELOAD=$(sysprof-memprof preload-path) \\
-      SYSPROF_MEMPROF_SOCKET=/tmp/memprof.sock ./service")]
+      SYSPROF_MEMPROF_SOCKET=/tmp/memprof.sock ./app")]
 pub(crate) struct Arguments {}
 
 /// Prints it.

@@ -19,6 +19,11 @@ const WIDTH: usize = 60;
 /// called, when it started: `ps`, `preload-path` and `agent install` make it, if it is missing. One that is bypassed got
 /// its agent when it was attached to before; `attach` works as it did then.
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  sysprof-memprof ps
+  # For scripts
+  sysprof-memprof ps nginx --json")]
 pub(crate) struct Arguments {
     /// List only these: pids, or names, each for all processes of that name
     #[arg(value_name = "PID|NAME", value_parser = process_selector)]

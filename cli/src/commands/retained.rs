@@ -20,10 +20,10 @@ const LEVELS: usize = 64;
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  # Scan a process that is being recorded …
-  sysprof-memprof scan 4711
-  # … or each process at its end
+  # Scan each process at its end …
   sysprof-memprof run --scan-at-exit -o app.memprof -- ./app
+  # … or one that is being recorded
+  sysprof-memprof scan 4711
   # Show the last scan
   sysprof-memprof retained app.memprof")]
 pub(crate) struct Arguments {

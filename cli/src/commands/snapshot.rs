@@ -15,6 +15,10 @@ use std::process::ExitCode;
 ///
 /// Writes an ordinary capture. SIGUSR1 to the collector does the same, with a file named by capture and time.
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  sysprof-memprof snapshot 4711 before
+  sysprof-memprof report before.memprof")]
 pub(crate) struct Arguments {
     /// Recorded process: its pid, or its name if all recorded processes of that name are in one capture
     #[arg(value_name = "PID|NAME", value_parser = process_selector)]

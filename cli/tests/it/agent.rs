@@ -102,7 +102,7 @@ fn moved_tree_finds_its_agent() {
     let tool = |place: &str, command: &str| {
         let program = world.path(place).join("bin/sysprof-memprof");
         // Nothing is remembered: only the tree itself can tell.
-        ran(world.command(program).arg(command).env_remove("HOME").output().unwrap())
+        ran(world.command(program).args(command.split(' ')).env_remove("HOME").output().unwrap())
     };
     assert_eq!(tool("one", "agent install").code, Some(0));
     fs::rename(world.path("one"), world.path("two")).unwrap();

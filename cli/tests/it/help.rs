@@ -3,26 +3,34 @@
 use crate::support::{TOOL, World, ran};
 use std::process::{Command, Stdio};
 
-/// Check that every command of the help has help of its own, and that there are examples, exit codes and variables.
+/// Check that every command of the help has help of its own, in two ways that say the same, and that there are the
+/// topics of which it speaks.
 #[test]
 fn help_is_complete() {
     let world = World::new();
     let help = world.run(["--help"]);
     assert_eq!((help.code, help.stderr.as_str()), (Some(0), ""));
-    let list =
-        help.stdout.split_once("Record a program:\n").and_then(|(_, rest)| rest.split_once("Options:\n"));
-    let (list, _) = list.expect("a list");
-    let is_name = |line: &&str| line.starts_with("  ") && !line.starts_with("   ");
-    let commands: Vec<&str> =
-        list.lines().filter(is_name).filter_map(|line| line.split_whitespace().next()).collect();
+    let commands: Vec<&str> = help
+        .stdout
+        .lines()
+        .filter_map(|line| line.strip_prefix("  ")?.split_whitespace().next())
+        .chain(["help"])
+        .collect();
     assert!(["run", "report", "generate"].iter().all(|one| commands.contains(one)), "{commands:?}");
     for command in commands {
         let own = world.run([command, "--help"]);
         assert_eq!(own.code, Some(0), "{command}");
         assert!(own.stdout.contains("Usage: sysprof-memprof"), "{command}: {}", own.stdout);
+        assert_eq!(world.run(["help", command]).stdout, own.stdout, "{command}");
     }
-    for words in ["Examples:", "Exit codes:", "128+N", "Environment:", "SYSPROF_MEMPROF_SOCKET", "NO_COLOR"] {
-        assert!(help.stdout.contains(words), "{words}");
+    for (topic, words) in [
+        ("examples", "sysprof-memprof report app.memprof"),
+        ("exit-codes", "128+N"),
+        ("environment", "NO_COLOR"),
+    ] {
+        assert!(help.stdout.contains(topic), "{topic}");
+        let told = world.run(["help", topic]);
+        assert!(told.code == Some(0) && told.stdout.contains(words), "{topic}: {told:?}");
     }
     assert!(!help.stdout.contains('\x1b'), "no colours in a pipe");
 }
@@ -90,6 +98,7 @@ fn wrong_usage_exits_2() {
         (&["no-such-command"], "sysprof-memprof run -- no-such-command"),
         (&["reprot", "x"], "Did you mean report?"),
         (&["lines", "x"], "Did you mean report --lines?"),
+        (&["help", "enviroment"], "Did you mean environment?"),
         (&["report", "x", "--grop-by", "module"], "--group-by"),
         (&["report", "x", "--by", "leakd"], "leaked"),
         (&["/no/such/file"], "sysprof-memprof report /no/such/file"),

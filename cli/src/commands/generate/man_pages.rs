@@ -1,6 +1,7 @@
 //! `generate man-pages`: the manual, generated from the definition of the command line.
 
 use crate::exit::Outcome;
+use crate::help::topics;
 use anyhow::Context;
 use clap::{Args, Command};
 use std::fs;
@@ -37,6 +38,7 @@ pub(crate) fn execute(arguments: &Arguments, definition: Command) -> Outcome {
 pub(crate) fn pages(mut whole: Command) -> std::io::Result<Vec<(String, Vec<u8>)>> {
     // Gives the subcommands their full names.
     whole.build();
+    let whole = whole.after_long_help(topics());
     let mut pages = Vec::new();
     add(&whole, whole.get_name().to_owned(), &mut pages)?;
     Ok(pages)
@@ -49,6 +51,6 @@ fn add(command: &Command, name: String, pages: &mut Vec<(String, Vec<u8>)>) -> s
     let mut text = Vec::new();
     clap_mangen::Man::new(page).manual("sysprof-memprof").date("").render(&mut text)?;
     pages.push((format!("{name}.1"), text));
-    let shown = command.get_subcommands().filter(|one| !one.is_hide_set() && one.get_name() != "help");
-    shown.into_iter().try_for_each(|one| add(one, format!("{name}-{}", one.get_name()), pages))
+    let mut shown = command.get_subcommands().filter(|one| !one.is_hide_set());
+    shown.try_for_each(|one| add(one, format!("{name}-{}", one.get_name()), pages))
 }
