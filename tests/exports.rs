@@ -211,7 +211,7 @@ fn sysprof_finds_our_totals() {
         assert_eq!(number("leaked"), total(&capture, "leaked_blocks"));
         assert_eq!(number("named"), number("of"));
         assert_eq!(number("held"), total(&capture, "leaked_bytes"), "the heap's counter");
-        let mut query = capture.world().tool(["query", "--csv"]);
+        let mut query = capture.world().tool(["query", "--format", "csv"]);
         query.arg(capture.file()).arg("select max(size, 1) from blocks");
         let ran = wait(capture.world(), query);
         let sizes: Vec<u64> =
@@ -580,7 +580,7 @@ fn databases_have_our_totals() {
     let statement = "select sum(size), count(*), sum(iif(end = 'leaked', size, 0)) from blocks";
     let totals =
         ["allocated_bytes", "allocations", "leaked_bytes"].map(|field| total(&capture, field).to_string());
-    let mut command = capture.world().tool(["query", "--csv"]);
+    let mut command = capture.world().tool(["query", "--format", "csv"]);
     command.arg(capture.file()).arg(statement);
     let ran = wait(capture.world(), command);
     assert_eq!(ran.code, 0, "{}", ran.stderr);

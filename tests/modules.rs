@@ -83,7 +83,7 @@ fn libraries_are_found_beside_the_program() {
 
 /// How often each file is in the table of modules.
 fn modules(capture: &Capture) -> BTreeMap<String, usize> {
-    let mut query = capture.world().tool(["query", "--csv"]);
+    let mut query = capture.world().tool(["query", "--format", "csv"]);
     query.arg(capture.file()).arg("select path, build_id from modules where path like '/%'");
     let listed = wait(capture.world(), query);
     assert_eq!(listed.code, 0, "{}", listed.stderr);

@@ -6,6 +6,7 @@ use super::selection::Selection;
 use crate::exit::{Failure, Outcome};
 use analysis::Watch;
 use analysis::query::Expression;
+use anyhow::anyhow;
 use capture::Tables;
 use clap::Args;
 use engine::{Error, Loaded};
@@ -44,6 +45,14 @@ impl BlocksArguments {
         let question = Question { analyzer, query: &query, filter: self.filter.as_ref(), naming };
         let (loaded, found) = ask(question).map_err(opened_capture::failure)?;
         Ok((self.capture.prepared(loaded), found))
+    }
+
+    /// Refuses blocks of a pool, of which `what` is not recorded.
+    pub(super) fn refuse_heap(&self, what: &str) -> Result<(), Failure> {
+        let Some(heap) = self.selection.heap() else { return Ok(()) };
+        Err(Failure::usage(anyhow!(
+            "of blocks of {heap} it is not recorded {what}: leave --heap out, for the allocator's blocks"
+        )))
     }
 
     /// The format of the output.

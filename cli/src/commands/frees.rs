@@ -2,11 +2,10 @@
 
 use super::block_selection::BlocksArguments;
 use super::opened_capture;
-use crate::exit::{Failure, Outcome};
+use crate::exit::Outcome;
 use analysis::Metric;
 use analysis::lifetimes::{Frees, Order, Side};
 use analysis::query::Expression;
-use anyhow::anyhow;
 use clap::{Args, ValueEnum};
 use report::views;
 
@@ -51,17 +50,13 @@ enum By {
 
 /// Prints it.
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
+    arguments.blocks.refuse_heap("where they are freed")?;
     let by_threads = arguments.freed_by.as_ref().is_some_and(Expression::asks_for_threads);
     let (loaded, mut watch) = arguments.blocks.observe(|tables| match Frees::new(tables) {
         frees if by_threads => frees.by_threads(),
         frees => frees,
     })?;
     opened_capture::needs(Metric::Frees, &loaded.tables, &loaded.source)?;
-    if let Some(heap) = loaded.heap_name() {
-        return Err(Failure::usage(anyhow!(
-            "where blocks of {heap} are freed is not recorded: leave --heap out, for the allocator's blocks"
-        )));
-    }
     if let Some(freed_by) = &arguments.freed_by {
         watch.keep_freed_by(&mut freed_by.select(&loaded.tables, &loaded.names));
     }

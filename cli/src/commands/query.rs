@@ -4,6 +4,7 @@ use super::opened_capture::{self, Capture};
 use crate::exit::{Failure, Outcome};
 use analysis::query::Query;
 use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use engine::Recorded;
 use export::sql::{self, Form};
 
@@ -17,7 +18,7 @@ Tables:
 Examples:
   sysprof-memprof query app.memprof \\
       'select count(*), sum(size) from blocks where size > 4096'
-  sysprof-memprof query app.memprof --csv \\
+  sysprof-memprof query app.memprof --format csv \\
       \"select size, count(*) from blocks where end = 'leaked' group by size\"")]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -25,22 +26,18 @@ pub(crate) struct Arguments {
     /// SQL statement
     #[arg(value_name = "SQL")]
     statement: String,
-    /// Write one JSON document per row
-    #[arg(long, group = "form")]
+    /// Write one JSON document per row; short for --format json
+    #[arg(long, conflicts_with = "format")]
     json: bool,
-    /// Write CSV
-    #[arg(long, group = "form")]
-    csv: bool,
+    /// Output format
+    #[arg(long, value_name = "FORMAT", value_parser = form())]
+    format: Option<Form>,
 }
 
 /// Prints the answer.
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let Arguments { capture, statement, .. } = arguments;
-    let form = match arguments {
-        Arguments { json: true, .. } => Form::Json,
-        Arguments { csv: true, .. } => Form::Csv,
-        _ => Form::Text,
-    };
+    let form = if arguments.json { Form::Json } else { arguments.format.unwrap_or(Form::Text) };
     let loaded = capture.ask(&Query::default())?;
     let events = Recorded::new(&capture.file);
     let mut wrong = None;
@@ -53,4 +50,12 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
         Ok(()) => Ok(()),
     })?;
     wrong.map_or(Ok(code), |error| Err(Failure::usage(error)))
+}
+
+fn form() -> impl TypedValueParser<Value = Form> {
+    PossibleValuesParser::new(["text", "json", "csv"]).map(|name| match name.as_str() {
+        "json" => Form::Json,
+        "csv" => Form::Csv,
+        _ => Form::Text,
+    })
 }

@@ -15,6 +15,7 @@ use report::{Format, ResidentBy};
 /// Each process is shown as it was at its end, unless a moment is given; with --from and --to, the pages that became
 /// resident in between and still are.
 #[derive(Args, Debug)]
+#[command(mut_arg("heap", |heap| heap.hide(true)))]
 #[command(after_help = "\
 Examples:
   sysprof-memprof run --faults -o app.memprof -- ./app
@@ -42,6 +43,7 @@ enum Who {
 
 /// Prints it.
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
+    arguments.blocks.refuse_heap("which are resident")?;
     let by = match arguments.by {
         Who::Allocation => ResidentBy::Allocation,
         Who::Touch => ResidentBy::Touch,

@@ -39,7 +39,7 @@ pub(super) struct WhichBlocks {
     process: Vec<Selected>,
     /// Blocks of this pool instead of the allocator's; `info` lists pools
     #[arg(long, value_name = "NAME")]
-    pub(super) heap: Option<String>,
+    heap: Option<String>,
     /// Only blocks allocated by, and samples of, threads with this id or name; may be repeated
     #[arg(long, value_name = "THREAD")]
     thread: Vec<Selected>,
@@ -64,6 +64,11 @@ pub(super) struct Selection {
 }
 
 impl Selection {
+    /// The pool whose blocks were asked for.
+    pub(super) fn heap(&self) -> Option<&str> {
+        self.which.heap.as_deref()
+    }
+
     pub(super) fn query(&self) -> Query {
         self.which.query(self.when.part())
     }
