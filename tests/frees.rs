@@ -135,6 +135,8 @@ fn owners_are_told_by_both_sides() {
     );
     assert_eq!(rows(&["--filter", "make_list"]).len(), 1);
     assert_eq!(rows(&["--size", "64", "--freed-by", "consume"])[0]["blocks"], 70);
+    let unmatched = &capture.json(&["frees", "--freed-by", "consum"])["unmatched"];
+    assert_eq!((&unmatched[0]["name"], &unmatched[0]["nearest"][0]), (&"consum".into(), &"consume".into()));
     let text = capture.show(&["frees", "--inverted"]);
     assert!(text.text().contains("allocated by make_message (hands_over.c:"), "{}", text.text());
     // The first thread of a process has the process' number.

@@ -102,6 +102,9 @@ fn document(arguments: &Arguments, format: Format) -> Outcome {
     }
     let query = arguments.selection.query();
     let loaded = arguments.capture.seen(&query, &arguments.stacks.lens())?;
+    for name in loaded.seen.iter().flat_map(|seen| &seen.unmatched) {
+        message::warning(&name.to_string());
+    }
     let usual = if let Part::At(_) = query.part { Metric::Live } else { Metric::default() };
     let metric = arguments.by.unwrap_or(usual);
     opened_capture::needs(metric, &loaded.tables, &loaded.source)?;

@@ -52,13 +52,15 @@ enum By {
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     arguments.blocks.refuse_heap("where they are freed")?;
     let by_threads = arguments.freed_by.as_ref().is_some_and(Expression::asks_for_threads);
-    let (loaded, mut watch) = arguments.blocks.observe(|tables| match Frees::new(tables) {
+    let (mut loaded, mut watch) = arguments.blocks.observe(|tables| match Frees::new(tables) {
         frees if by_threads => frees.by_threads(),
         frees => frees,
     })?;
     opened_capture::needs(Metric::Frees, &loaded.tables, &loaded.source)?;
     if let Some(freed_by) = &arguments.freed_by {
         watch.keep_freed_by(&mut freed_by.select(&loaded.tables, &loaded.names));
+        let unmatched = freed_by.unmatched(&loaded.tables, &loaded.names);
+        loaded.seen.get_or_insert_default().unmatched.extend(unmatched);
     }
     let side = if arguments.inverted { Side::Frees } else { Side::Allocations };
     let order = match arguments.by {

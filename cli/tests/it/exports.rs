@@ -83,7 +83,7 @@ fn heaps_are_exported_or_missed() {
     assert!(ran.code == Some(0) && world.path("work/out").exists(), "{}", ran.stderr);
 }
 
-/// Check that formats by stack have the stacks that are chosen, and no others.
+/// Check that formats by stack have the stacks that are chosen, and no others, and that a name which nothing has is told.
 #[test]
 fn chosen_stacks_are_exported() {
     let world = World::new();
@@ -97,6 +97,8 @@ fn chosen_stacks_are_exported() {
             ran.stderr
         );
         assert_eq!(ran.stdout.is_empty(), expected.is_empty(), "{filter}");
+        let is_told = ran.stderr.contains("the capture has no process `8`");
+        assert_eq!(is_told, expected.is_empty(), "{filter}: {}", ran.stderr);
     }
 }
 

@@ -133,7 +133,7 @@ impl Lens {
             Some(Grouping::Label(name))
                 if !tables.processes.iter().any(|row| label(tables, row, name).is_some()) =>
             {
-                Some(Unmatched::label(name, &there))
+                Some(Unmatched::label(name, &there, &Grouping::ALL.each_ref().map(Grouping::name)))
             }
             _ => None,
         };

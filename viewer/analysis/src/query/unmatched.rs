@@ -23,13 +23,14 @@ impl Unmatched {
         Self::new("function", pattern, functions.map(|label| label.short_base()))
     }
 
-    /// The name of a label, of which the capture has these.
-    pub fn label(name: &str, there: &BTreeSet<&str>) -> Self {
-        Self {
-            nearest: there.iter().map(|&name| name.to_owned()).collect(),
-            field: "label",
-            name: name.to_owned(),
+    /// The name of a label, of which the capture has these; the name of another group may have been meant. There are
+    /// few labels: all are named where none looks like it.
+    pub fn label(name: &str, there: &BTreeSet<&str>, groups: &[&str]) -> Self {
+        let mut nearest = nearest(name, there.iter().chain(groups));
+        if nearest.is_empty() {
+            nearest = there.iter().map(|&name| name.to_owned()).collect();
         }
+        Self { nearest, field: "label", name: name.to_owned() }
     }
 
     /// Any name, of which the capture has these.
@@ -97,6 +98,16 @@ fn words(text: &str) -> Vec<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Check that a group is offered for a label that is like it, and all labels where none is.
+    #[test]
+    fn groups_are_offered_for_labels() {
+        let there = BTreeSet::from(["host", "version"]);
+        let nearest = |name| Unmatched::label(name, &there, &["module", "process"]).nearest;
+        assert_eq!(nearest("modul"), ["module"]);
+        assert_eq!(nearest("versoin"), ["version"]);
+        assert_eq!(nearest("region"), ["host", "version"]);
+    }
 
     /// Check which names are offered for mistyped ones, and that none is for one that looks like nothing.
     #[test]
