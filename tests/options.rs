@@ -1,6 +1,6 @@
 //! What each option records, and the exit code of a recording.
 
-use crate::harness::{Capture, Page, World, c, record};
+use crate::harness::{Capture, Page, World, c, installed, record, skip, wait};
 use serde_json::Value;
 
 /// Names of the processes of a capture.
@@ -173,6 +173,39 @@ fn stacks_are_chosen_and_changed() {
     let nodes = callers["nodes"].as_array().expect("a tree").iter();
     let names: Vec<&str> = nodes.filter_map(|node| node["name"].as_str()).collect();
     assert!(names.contains(&"leaky") && names.contains(&"main") && !names.contains(&"cache"), "{names:?}");
+}
+
+/// Check that debug files are found below --debug-dir, and programs below --sysroot, where they were not recorded.
+#[test]
+fn debug_files_are_found_elsewhere() {
+    if installed("objcopy").is_none() {
+        return skip("debug files", "objcopy is not installed");
+    }
+    let world = World::new();
+    let copy = |name: &str, how: &[&str]| {
+        let mut objcopy = world.command("objcopy");
+        objcopy.args(how).arg(c("keeps_some").flags(["-g"]).build()).arg(world.path(name));
+        assert_eq!(wait(&world, objcopy).code, 0, "{name}");
+        world.path(name)
+    };
+    std::fs::create_dir(world.path("debug")).expect("the folder is ours");
+    copy("debug/app.debug", &["--only-keep-debug"]);
+    let link = format!("--add-gnu-debuglink={}", world.path("debug/app.debug").display());
+    let app = copy("app", &["--strip-all", &link]);
+    let (debug, root) = (world.path("debug"), world.path("root"));
+    let (_, capture) = record(&app).world(world).succeed();
+    let source = |options: &[&str]| {
+        let report = capture.report(&[&["--by", "leaked", "--lines"], options].concat());
+        report["rows"][0]["source"].as_str().unwrap_or_default().ends_with("keeps_some.c")
+    };
+    assert!(!source(&[]));
+    assert!(source(&["--debug-dir", &debug.display().to_string()]));
+    let elsewhere = root.join(app.strip_prefix("/").expect("it is absolute"));
+    std::fs::create_dir_all(elsewhere.parent().expect("it has a folder")).expect("the folder is ours");
+    std::fs::rename(&app, &elsewhere).expect("the folder is ours");
+    std::fs::rename(&debug, elsewhere.with_file_name(".debug")).expect("the folder is ours");
+    assert!(!source(&[]));
+    assert!(source(&["--sysroot", &root.display().to_string()]));
 }
 
 /// Check the limits of all bytes and of invalid frees on both sides, and that a saved baseline is kept by its capture.
