@@ -122,7 +122,7 @@ pub(crate) struct RecordingOptions {
     /// Set a mark when live memory reaches this size
     #[arg(help_heading = "Snapshots", long, value_name = "SIZE", value_parser = values::size)]
     snapshot_over: Option<usize>,
-    /// Set a mark when live memory has grown by this much since the last such mark
+    /// Set a mark when live memory has grown by this much since the last one; what is below 1 MiB does not count
     #[arg(help_heading = "Snapshots", long, value_name = "PERCENT", value_parser = values::percent)]
     snapshot_on_growth: Option<f64>,
     /// Keep totals of each stack at snapshots instead of every event, so that the capture does not grow with activity
