@@ -7,12 +7,13 @@
 //! | file | what it has |
 //! |---|---|
 //! | `language` | what a language's folder does |
-//! | `python` `ruby` | CPython 3.8 to 3.14, Ruby 2.7 to 3.4 |
+//! | `python` `ruby` `php` | CPython 3.8 to 3.14, Ruby 2.7 to 3.4, PHP 7.4 to 8.4 |
 //! | `chain` | the frames that were read last, and how to see that they are the same |
 //! | `sites` `joined` | caches: the id of a place in a script, and of a stack with all its frames |
 //! | `merged` | the last stack that was made of both, frame by frame |
 //! | `known_memory` | which pages can be read |
-//! | `thread_key` `name` | what languages share: finding a thread's state by its key, names |
+//! | `version` `thread_key` `text` `name` | what languages share: what is known of a version, finding a thread's state by its
+//! key, text and names |
 //!
 //! A frame has a *place*: an address within the native frame that runs it. So the two stacks are merged as with the
 //! program's own stack provider (`thread/provider.rs`), which takes precedence.
@@ -29,12 +30,18 @@ pub(crate) mod merged;
 #[deny(unsafe_code)]
 mod name;
 #[deny(unsafe_code)]
+mod php;
+#[deny(unsafe_code)]
 mod python;
 #[deny(unsafe_code)]
 mod ruby;
 #[deny(unsafe_code)]
 mod sites;
+#[deny(unsafe_code)]
+mod text;
 mod thread_key;
+#[deny(unsafe_code)]
+mod version;
 
 use crate::modules::landmarks::{self, Kind};
 use crate::platform::sys;
@@ -46,6 +53,7 @@ use joined::Joined;
 use known_memory::KnownMemory;
 use language::{BEGINS, Evaluations, Language, Read};
 use merged::Merged;
+use php::Php;
 use python::Python;
 use ruby::Ruby;
 use sites::Sites;
@@ -66,6 +74,7 @@ struct Thread {
     reader: Reader,
     python: Python,
     ruby: Ruby,
+    php: Php,
 }
 
 /// What is the same for all languages.
@@ -109,7 +118,7 @@ impl Interpreters {
         }
         // SAFETY: null, or mapped zeroed, which is a valid value, and used by the owner of the ring alone.
         let thread = unsafe { self.thread.as_mut() }?;
-        let Thread { reader, python, ruby } = thread;
+        let Thread { reader, python, ruby, php } = thread;
         reader.chain.forget();
         reader.sites.forget();
         reader.joined.forget();
@@ -117,6 +126,7 @@ impl Interpreters {
         reader.last = NO_STACK;
         python.begin();
         ruby.begin();
+        php.begin();
         self.is_begun = true;
         Some(())
     }
@@ -127,10 +137,11 @@ impl Interpreters {
     #[inline(always)]
     pub(crate) fn look(&mut self, id: impl FnMut(Place) -> u32) -> Option<Seen<'_>> {
         let thread = self.thread()?;
-        let Thread { reader, python, ruby } = &mut *thread;
+        let Thread { reader, python, ruby, php } = &mut *thread;
         let is_same = match landmarks::kind()? {
             Kind::Python => reader.look(python, id)?,
             Kind::Ruby => reader.look(ruby, id)?,
+            Kind::Php => reader.look(php, id)?,
         };
         let frames = thread.reader.chain.summary();
         (frames.hash != 0).then_some(Seen { frames, is_same, thread })
@@ -265,30 +276,47 @@ impl Seen<'_> {
         self.frames.is_cut
     }
 
-    /// The frames, outermost first, where the code of the evaluation is if each frame has one of its own and there is
-    /// no other way to know which, and the last stack that was merged with some.
-    pub(crate) fn frames(&mut self) -> (impl Iterator<Item = Placed>, Option<Range<u64>>, &mut Merged) {
-        let Thread { reader, python, ruby } = &mut *self.thread;
+    /// The frames, outermost first, what their places are, and the last stack that was merged with some.
+    pub(crate) fn frames(&mut self) -> (impl Iterator<Item = Placed>, Places, &mut Merged) {
+        let Thread { reader, python, ruby, php } = &mut *self.thread;
         let Reader { memory, chain, merged, .. } = reader;
         let evaluations = match landmarks::kind() {
             Some(Kind::Ruby) => ruby.evaluations(chain, memory),
+            Some(Kind::Php) => php.evaluations(chain, memory),
             Some(Kind::Python) | None => python.evaluations(chain, memory),
         };
-        let (mut beginnings, code) = match evaluations {
-            Evaluations::Places => (None, None),
-            Evaluations::Code(code) => (None, Some(code)),
-            Evaluations::Beginnings(places) => (Some(places.iter().copied()), None),
-        };
-        let mut place = beginnings.as_mut().and_then(Iterator::next).unwrap_or(0);
-        let frames = chain.frames().map(move |frame| {
-            let Some(beginnings) = &mut beginnings else { return frame };
-            if frame.place == BEGINS {
-                place = beginnings.next().unwrap_or(0);
+        let frames = chain.frames();
+        let beginnings = || frames.clone().filter(|frame| frame.place == BEGINS).count();
+        let places = match &evaluations {
+            Evaluations::Places | Evaluations::Beginnings(_) => Places::Addresses,
+            Evaluations::Code(code) => Places::Numbers { code: code.clone(), innermost: None },
+            Evaluations::CodeOfBeginnings(code) => {
+                Places::Numbers { code: code.clone(), innermost: Some(beginnings()) }
             }
+        };
+        let mut number = 0_usize;
+        let frames = frames.map(move |frame| {
+            let begins = frame.place == BEGINS || matches!(evaluations, Evaluations::Code(_));
+            number = number.saturating_add(usize::from(begins));
+            let place = match &evaluations {
+                Evaluations::Places => frame.place,
+                Evaluations::Beginnings(places) => places.get(number).copied().unwrap_or(0),
+                Evaluations::Code(_) | Evaluations::CodeOfBeginnings(_) => number as u64,
+            };
             Placed { place, ..frame }
         });
-        (frames.filter(|frame| frame.pc != 0), code, merged)
+        (frames.filter(|frame| frame.pc != 0), places, merged)
     }
+}
+
+/// What the places of frames are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Places {
+    /// Addresses within native frames.
+    Addresses,
+    /// Numbers of evaluations, which are the native frames in this code, from the outermost on, which is 1. If the
+    /// number of the innermost is known, that is the innermost native one, since others may be missing further out.
+    Numbers { code: Range<u64>, innermost: Option<usize> },
 }
 
 /// Where a ring keeps the memory for the interpreters of its owner. Zeroed memory is none yet.

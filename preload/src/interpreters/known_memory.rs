@@ -26,6 +26,12 @@ pub(crate) struct KnownMemory {
 }
 
 impl KnownMemory {
+    /// One that knows nothing.
+    #[cfg(test)]
+    pub(crate) const fn unknown() -> Self {
+        Self { pages: [0; PLACES], unmappings: 0, heap_end: 0 }
+    }
+
     /// Begins to read; false when everything was forgotten, so nothing of what was read before may be read in place.
     // Cost: two loads and compares.
     #[inline(always)]

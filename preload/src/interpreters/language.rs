@@ -23,6 +23,9 @@ pub(crate) enum Evaluations<'a> {
     Places,
     /// Each frame has an evaluation of its own, a native frame in this code, and both are in the same order.
     Code(core::ops::Range<u64>),
+    /// Frames say where an evaluation begins ([`BEGINS`]). Evaluations are native frames in this code, and both are in
+    /// the same order.
+    CodeOfBeginnings(core::ops::Range<u64>),
     /// Frames say where an evaluation begins ([`BEGINS`]). These are addresses within the native frames of the
     /// evaluations: that of the frames before the first such frame, and then one for each.
     Beginnings(&'a [u64]),

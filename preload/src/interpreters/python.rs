@@ -25,10 +25,9 @@ use crate::interpreters::chain::{Chain, FrameWords, Pushed, ScriptFrame};
 use crate::interpreters::known_memory::KnownMemory;
 use crate::interpreters::language::{Evaluations, Language, Read};
 use crate::interpreters::thread_key::{ThreadKey, this_thread};
+use crate::interpreters::version::Version;
 use crate::modules::landmarks::{self, PYTHON};
-use crate::process;
 use code::CodeObject;
-use core::sync::atomic::Ordering;
 use layout::{Layout, Links};
 use unwind::SavedWord;
 
@@ -40,7 +39,7 @@ static KEY: ThreadKey = ThreadKey::unknown();
 
 /// What a thread knows of its interpreter. Zeroed memory is a thread that has not looked.
 pub(crate) struct Python {
-    version: Version,
+    version: Version<Layout>,
     /// The state whose frames were read last.
     last: u64,
     /// The innermost evaluation, in versions that have a list of them.
@@ -53,43 +52,21 @@ pub(crate) struct Python {
     foreign: u64,
     /// Number of stacks without a state.
     misses: u32,
-    is_told: bool,
-}
-
-/// What is known of the interpreter's version.
-#[derive(Clone, Copy, Debug)]
-enum Version {
-    /// Nobody has looked.
-    Unknown,
-    /// Its frames cannot be read.
-    Refused,
-    Known(Layout),
 }
 
 impl Language for Python {
     /// Another thread, or another recording, begins.
     fn begin(&mut self) {
         let id = this_thread();
-        *self = Self {
-            version: Version::Unknown,
-            last: 0,
-            evaluation: 0,
-            value: 0,
-            id,
-            foreign: 0,
-            misses: 0,
-            is_told: false,
-        };
+        *self =
+            Self { version: Version::Unknown, last: 0, evaluation: 0, value: 0, id, foreign: 0, misses: 0 };
     }
 
     /// Where frames have their words.
     #[inline(always)]
     fn words(&self) -> FrameWords {
-        match &self.version {
-            Version::Known(layout) => layout.frame.words,
-            // Nothing was read that could be compared.
-            Version::Unknown | Version::Refused => FrameWords::NONE,
-        }
+        // If it is not known, nothing was read that could be compared.
+        self.version.known().map_or(FrameWords::NONE, |layout| layout.frame.words)
     }
 
     /// True when this thread's state is the last one, as far as words tell that are not compared with the chain.
@@ -114,7 +91,7 @@ impl Language for Python {
     /// should be.
     #[inline(never)]
     fn read(&mut self, state: u64, chain: &mut Chain, memory: &mut KnownMemory) -> Option<Read> {
-        let Version::Known(layout) = &self.version else { return None };
+        let layout = self.version.known()?;
         self.last = state;
         chain.read();
         let mut walk = Walk { layout, chain, memory };
@@ -177,14 +154,14 @@ impl Language for Python {
 impl Python {
     /// How to read a frame's code; `None` while that is not known.
     fn code(&self) -> Option<CodeObject<'_>> {
-        let Version::Known(layout) = &self.version else { return None };
+        let layout = self.version.known()?;
         Some(CodeObject { layout, kind: address(landmarks::Python::CodeType) })
     }
 
     /// The same when it is not known to be the last one.
     #[inline(never)]
     fn other_state(&mut self, value: u64, memory: &mut KnownMemory) -> Option<u64> {
-        let layout = self.layout(memory)?;
+        let layout = self.version.layout(|| version(memory))?;
         if value == 0 || !self.is_mine(value, &layout, memory) {
             return self.search(&layout, memory);
         }
@@ -204,7 +181,7 @@ impl Python {
     /// True when the lock is held by a state that is neither this thread's last one nor known to be another thread's.
     #[inline(always)]
     fn has_other_holder(&self, memory: &mut KnownMemory) -> bool {
-        let Version::Known(layout) = &self.version else { return true };
+        let Some(layout) = self.version.known() else { return true };
         let holder = holder(layout, memory);
         holder != 0 && holder != self.last && holder != self.foreign
     }
@@ -229,29 +206,9 @@ impl Python {
         state
     }
 
-    /// The layout of this interpreter; `None` if it is not known, or there is none.
-    fn layout(&mut self, memory: &mut KnownMemory) -> Option<Layout> {
-        if matches!(self.version, Version::Unknown) && PYTHON.is_found() {
-            self.version = layout(memory).map_or(Version::Refused, Version::Known);
-        }
-        match self.version {
-            Version::Known(layout) => Some(layout),
-            Version::Unknown => None,
-            Version::Refused => {
-                if !core::mem::replace(&mut self.is_told, true)
-                    && let Some(slot) = process::slot()
-                {
-                    slot.unread_scripts
-                        .fetch_or(shared_ring::process_slot::UNKNOWN_INTERPRETER, Ordering::Relaxed);
-                }
-                None
-            }
-        }
-    }
-
     #[inline(always)]
     fn read_on(&self, innermost: u64, chain: &mut Chain, memory: &mut KnownMemory) -> Option<Read> {
-        let Version::Known(layout) = &self.version else { return None };
+        let layout = self.version.known()?;
         let place = match layout.links {
             Links::ObjectsBeside { .. } | Links::Evaluations { .. } => self.evaluation,
             Links::Objects | Links::ThroughEvaluation { .. } | Links::Frames => 0,
@@ -413,6 +370,12 @@ fn first_frame(state: u64, layout: &Layout, memory: &mut KnownMemory) -> Option<
     }
     let code = memory.word(frame.checked_add(layout.frame.words.code.into())?)? & !7;
     Some(ScriptFrame { frame, code, instruction: 0 })
+}
+
+/// The version of the interpreter that was recognised.
+#[cold]
+fn version(memory: &mut KnownMemory) -> Version<Layout> {
+    if PYTHON.is_found() { Version::of(layout(memory)) } else { Version::Unknown }
 }
 
 /// The layout of the interpreter that was recognised.

@@ -22,9 +22,8 @@ use crate::interpreters::known_memory::KnownMemory;
 use crate::interpreters::language::{BEGINS, Evaluations, Language, Read};
 use crate::interpreters::mix;
 use crate::interpreters::thread_key::{ThreadKey, this_thread};
+use crate::interpreters::version::Version;
 use crate::modules::landmarks::{self, RUBY};
-use crate::process;
-use core::sync::atomic::Ordering;
 use layout::{CONTEXT_FRAME, CONTEXT_SIZE, CONTEXT_STACK, FRAME, Layout, Threads};
 use method::ENTRY;
 use tags::Tags;
@@ -50,7 +49,7 @@ static KEY: ThreadKey = ThreadKey::unknown();
 
 /// What a thread knows of its interpreter. Zeroed memory is a thread that has not looked.
 pub(crate) struct Ruby {
-    version: Version,
+    version: Version<Layout>,
     /// What `pthread_self` returns.
     id: u64,
     /// Where the word is that leads to the context; 0 while that is not known.
@@ -63,18 +62,7 @@ pub(crate) struct Ruby {
     thread: u64,
     /// Number of stacks without a context.
     misses: u32,
-    is_told: bool,
     tags: Tags,
-}
-
-/// What is known of the interpreter's version.
-#[derive(Clone, Copy, Debug)]
-enum Version {
-    /// Nobody has looked.
-    Unknown,
-    /// Its frames cannot be read.
-    Refused,
-    Known(Layout),
 }
 
 impl Language for Ruby {
@@ -82,7 +70,7 @@ impl Language for Ruby {
         self.version = Version::Unknown;
         self.id = this_thread();
         (self.slot, self.context, self.end, self.thread) = (0, 0, 0, 0);
-        (self.misses, self.is_told) = (0, false);
+        self.misses = 0;
     }
 
     #[inline(always)]
@@ -98,13 +86,13 @@ impl Language for Ruby {
             Version::Known(Layout { threads: Threads::Key { .. }, .. }) => {
                 self.thread != 0 && KEY.value() == self.thread
             }
-            Version::Unknown | Version::Refused => false,
+            Version::Unknown | Version::Refused | Version::Told => false,
         }
     }
 
     #[inline(always)]
     fn state(&mut self, memory: &mut KnownMemory) -> Option<u64> {
-        let layout = self.layout(memory)?;
+        let layout = self.version.layout(|| version(memory))?;
         if self.slot == 0 || !self.is_last() {
             self.slot = self.find_slot(&layout, memory)?;
         }
@@ -145,7 +133,7 @@ impl Language for Ruby {
         memory: &mut KnownMemory,
         note: impl FnMut(SavedWord),
     ) -> Option<u64> {
-        let Version::Known(layout) = &self.version else { return None };
+        let layout = self.version.known()?;
         match runs_instructions(frame, memory) {
             Some(true) => sequence::identity(frame.code, layout, memory, note),
             _ => Some(0),
@@ -163,7 +151,7 @@ impl Language for Ruby {
     }
 
     fn place(&self, frame: &ScriptFrame, memory: &mut KnownMemory) -> Option<Place> {
-        let Version::Known(layout) = &self.version else { return None };
+        let layout = self.version.known()?;
         match runs_instructions(frame, memory) {
             // Without an instruction it is not there for Ruby, either.
             Some(true) if frame.instruction != 0 => sequence::place(frame, layout, memory),
@@ -183,13 +171,12 @@ impl Language for Ruby {
 impl Ruby {
     /// Bytes of a frame.
     fn frame(&self) -> Option<u64> {
-        let Version::Known(layout) = &self.version else { return None };
-        Some(layout.frame)
+        Some(self.version.known()?.frame)
     }
 
     #[inline(always)]
     fn read_on(&self, innermost: u64, chain: &mut Chain, memory: &mut KnownMemory) -> Option<Read> {
-        let Version::Known(layout) = &self.version else { return None };
+        let layout = self.version.known()?;
         if innermost == self.end.wrapping_add(layout.frame) {
             // Nothing runs but the outermost.
             return Some(Read::All);
@@ -272,26 +259,6 @@ impl Ruby {
         self.thread = thread;
         thread.checked_add(layout.context.into())
     }
-
-    /// The layout of this interpreter; `None` if it is not known, or there is none.
-    fn layout(&mut self, memory: &mut KnownMemory) -> Option<Layout> {
-        if matches!(self.version, Version::Unknown) && RUBY.is_found() {
-            self.version = layout(memory).map_or(Version::Refused, Version::Known);
-        }
-        match self.version {
-            Version::Known(layout) => Some(layout),
-            Version::Unknown => None,
-            Version::Refused => {
-                if !core::mem::replace(&mut self.is_told, true)
-                    && let Some(slot) = process::slot()
-                {
-                    slot.unread_scripts
-                        .fetch_or(shared_ring::process_slot::UNKNOWN_INTERPRETER, Ordering::Relaxed);
-                }
-                None
-            }
-        }
-    }
 }
 
 /// The environment of a frame.
@@ -308,6 +275,12 @@ fn runs_instructions(frame: &ScriptFrame, memory: &mut KnownMemory) -> Option<bo
     let environment = environment(frame, memory)?;
     let flags = memory.word(environment)?;
     Some(flags & IS_NATIVE == 0)
+}
+
+/// The version of the interpreter that was recognised.
+#[cold]
+fn version(memory: &mut KnownMemory) -> Version<Layout> {
+    if RUBY.is_found() { Version::of(layout(memory)) } else { Version::Unknown }
 }
 
 /// The layout of the interpreter that was recognised.

@@ -20,15 +20,17 @@ const MOST: usize = 8;
 pub(crate) enum Kind {
     Python = 1,
     Ruby = 2,
+    Php = 3,
 }
 
 impl Kind {
-    const ALL: [Self; 2] = [Self::Python, Self::Ruby];
+    const ALL: [Self; 3] = [Self::Python, Self::Ruby, Self::Php];
 
     fn landmarks(self) -> &'static Landmarks {
         match self {
             Self::Python => &PYTHON,
             Self::Ruby => &RUBY,
+            Self::Php => &PHP,
         }
     }
 }
@@ -64,6 +66,18 @@ pub(crate) static PYTHON: Landmarks = Landmarks::of(
 pub(crate) static RUBY: Landmarks =
     Landmarks::of(&[c"ruby_api_version", c"rb_cObject"], Some(c"ruby_current_ec"));
 
+/// PHP's: [`Php`] has their order. Of the globals and their offset there is one or the other.
+pub(crate) static PHP: Landmarks = Landmarks::of(
+    &[
+        c"zend_ce_generator",
+        c"execute_ex",
+        c"module_registry",
+        c"executor_globals",
+        c"executor_globals_offset",
+    ],
+    None,
+);
+
 /// The names of [`PYTHON`] by their places.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Python {
@@ -83,6 +97,16 @@ pub(crate) enum Ruby {
     Object,
 }
 
+/// The names of [`PHP`] by their places.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Php {
+    Generators,
+    Evaluation,
+    Extensions,
+    Globals,
+    GlobalsOffset,
+}
+
 /// The first kind of which there was a module; 0 for none. Relaxed: who reads it reads its addresses next.
 static FIRST: AtomicU8 = AtomicU8::new(0);
 
@@ -93,6 +117,7 @@ pub(crate) fn kind() -> Option<Kind> {
     match FIRST.load(Ordering::Relaxed) {
         1 => Some(Kind::Python),
         2 => Some(Kind::Ruby),
+        3 => Some(Kind::Php),
         _ => None,
     }
 }

@@ -4,7 +4,7 @@
 //! root is reached. Then the new frames are entered into the stack table, the innermost last, since a node names its
 //! caller.
 
-use crate::interpreters::{Place, Seen};
+use crate::interpreters::{Place, Places, Seen};
 use crate::modules::{self, Loaded, functions};
 use crate::platform::{invalidations, own_image};
 use crate::process::accessible::TableCommit;
@@ -428,22 +428,38 @@ fn join(
     let (end, natives) = memos.frames(caller.registers, accessors);
     let paths = &mut accessors.labels;
     let end = if seen.is_cut() && end == End::Root { End::Truncated } else { end };
-    let (scripts, evaluation, merged) = seen.frames();
+    let (scripts, places, merged) = seen.frames();
     let mut scripts = scripts.peekable();
     let mut merging = merged.begin(paths.empty(end)?);
+    let mut number = match &places {
+        Places::Addresses => i64::MIN,
+        Places::Numbers { innermost: None, .. } => 0,
+        Places::Numbers { code, innermost: Some(innermost) } => {
+            let found = natives.clone().filter(|native| paths.is_in(native.number, code)).count();
+            // A whole stack without any has one that was not recognised.
+            let is_whole = found == 0 && end == End::Root;
+            if is_whole { 0 } else { (*innermost as i64).wrapping_sub(found as i64) }
+        }
+    };
+    // These run further out than the stack reaches.
+    while let Some(frame) = scripts.next_if(|frame| (frame.place as i64) <= number) {
+        merging.add(frame.pc, paths)?;
+    }
     for native in natives {
         merging.add(native.number, paths)?;
-        if let Some(evaluation) = &evaluation {
-            // Each frame has its own evaluation, and both are in the same order.
-            if paths.is_in(native.number, evaluation)
-                && let Some(frame) = scripts.next()
-            {
-                merging.add(frame.pc, paths)?;
+        match &places {
+            Places::Addresses => {
+                while let Some(frame) = scripts.next_if(|frame| frame.place >= native.sp) {
+                    merging.add(frame.pc, paths)?;
+                }
             }
-            continue;
-        }
-        while let Some(frame) = scripts.next_if(|frame| frame.place >= native.sp) {
-            merging.add(frame.pc, paths)?;
+            Places::Numbers { code, .. } if paths.is_in(native.number, code) => {
+                number = number.wrapping_add(1);
+                while let Some(frame) = scripts.next_if(|frame| (frame.place as i64) <= number) {
+                    merging.add(frame.pc, paths)?;
+                }
+            }
+            Places::Numbers { .. } => {}
         }
     }
     // Frames whose place lies in no native frame are running now.

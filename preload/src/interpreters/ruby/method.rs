@@ -7,7 +7,7 @@
 //! ```
 
 use super::layout::{Classes, FRAME, Layout};
-use super::object::{self, CLASS, METHOD_ENTRY, MODULE, SPECIAL_VARIABLES, Text};
+use super::object::{self, CLASS, METHOD_ENTRY, MODULE, SPECIAL_VARIABLES};
 use crate::interpreters::known_memory::KnownMemory;
 use crate::interpreters::name::Name;
 use crate::modules::landmarks::{self, RUBY};
@@ -119,7 +119,7 @@ fn append_name(class: u64, layout: &Layout, name: &mut Name, memory: &mut KnownM
             memory.word(class.checked_add(PATH)?)?
         }
     };
-    let text = Text::of(path, layout, memory)?;
+    let text = object::text(path, layout, memory)?;
     text.append_to(name, 0..text.length, memory)
 }
 
@@ -129,7 +129,7 @@ fn name_key(layout: &Layout, memory: &mut KnownMemory) -> Option<u64> {
     let mut key = 0;
     variable(object, memory, |other, value, memory| {
         let mut name = Name::new();
-        let text = Text::of(value, layout, memory);
+        let text = object::text(value, layout, memory);
         let is_it = text.is_some_and(|text| text.append_to(&mut name, 0..text.length, memory).is_some())
             && name.as_slice() == b"Object";
         if is_it {

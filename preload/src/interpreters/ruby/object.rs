@@ -5,8 +5,7 @@
 
 use super::layout::Layout;
 use crate::interpreters::known_memory::KnownMemory;
-use crate::interpreters::name::Name;
-use shared_ring::record::name::MAX_NAME;
+use crate::interpreters::text::Text;
 
 /// Bits of the flags that tell what an object is, and, above 12, of which kind if it is the interpreter's own.
 const TYPE: u64 = 0x1F;
@@ -37,62 +36,25 @@ pub(crate) fn kind_of(object: u64, memory: &mut KnownMemory) -> Option<u64> {
     if object == 0 || object & SPECIAL != 0 { None } else { Some(memory.word(object)? & KIND) }
 }
 
-/// Where the text of a string is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Text {
-    pub(crate) start: u64,
-    pub(crate) length: u64,
-}
-
-impl Text {
-    /// That of the string at an address; `None` if there is none.
-    pub(crate) fn of(string: u64, layout: &Layout, memory: &mut KnownMemory) -> Option<Self> {
-        if type_of(string, memory)? != STRING {
-            return None;
-        }
-        let flags = memory.word(string)?;
-        let is_elsewhere = flags & USER_1 != 0;
-        let at = |offset: u64| string.wrapping_add(offset);
-        let length = if is_elsewhere || layout.have_strings_lengths {
-            memory.word(at(16))?
-        } else {
-            flags >> LENGTH_SHIFT & 0x1F
-        };
-        let start = match (is_elsewhere, layout.have_strings_lengths) {
-            (true, _) => memory.word(at(24))?,
-            (false, true) => at(24),
-            (false, false) => at(16),
-        };
-        (length <= i64::MAX as u64).then_some(Self { start, length })
+/// The text of the string at an address; `None` if there is none.
+pub(crate) fn text(string: u64, layout: &Layout, memory: &mut KnownMemory) -> Option<Text> {
+    if type_of(string, memory)? != STRING {
+        return None;
     }
-
-    /// The word that has its last byte; `None` if it has none.
-    pub(crate) fn last_word(self) -> Option<u64> {
-        Some(self.start.checked_add(self.length.checked_sub(1)?)? & !7)
-    }
-
-    /// Appends it, from the byte `from` on, as much of it as a name has room for.
-    pub(crate) fn append_to(
-        self,
-        name: &mut Name,
-        range: core::ops::Range<u64>,
-        memory: &mut KnownMemory,
-    ) -> Option<()> {
-        let end = range.end.min(self.length).min(range.start.saturating_add(MAX_NAME as u64));
-        for index in range.start..end {
-            name.append(&[memory.byte(self.start.checked_add(index)?)?]);
-        }
-        Some(())
-    }
-
-    /// A number that tells it from others by what it says.
-    pub(crate) fn fingerprint(self, memory: &mut KnownMemory) -> Option<u64> {
-        if self.length == 0 {
-            Some(0)
-        } else {
-            memory.fingerprint(self.start, self.length.min(MAX_NAME as u64))
-        }
-    }
+    let flags = memory.word(string)?;
+    let is_elsewhere = flags & USER_1 != 0;
+    let at = |offset: u64| string.wrapping_add(offset);
+    let length = if is_elsewhere || layout.have_strings_lengths {
+        memory.word(at(16))?
+    } else {
+        flags >> LENGTH_SHIFT & 0x1F
+    };
+    let start = match (is_elsewhere, layout.have_strings_lengths) {
+        (true, _) => memory.word(at(24))?,
+        (false, true) => at(24),
+        (false, false) => at(16),
+    };
+    (length <= i64::MAX as u64).then_some(Text { start, length })
 }
 
 /// The first element of a short array, or the object itself if it is none.

@@ -1,7 +1,7 @@
 //! Instruction sequences: what they are called, which file they are from, and which line an instruction is in.
 
 use super::layout::Layout;
-use super::object::{self, Text};
+use super::object;
 use super::{lines, method};
 use crate::interpreters::chain::ScriptFrame;
 use crate::interpreters::known_memory::KnownMemory;
@@ -48,11 +48,11 @@ pub(crate) fn identity(
     let label = noted(at(LABEL), memory)?;
     let line = noted(at(FIRST_LINE), memory)?;
     let position = noted(at(FIRST_POSITION), memory)?;
-    let path = Text::of(object::first_of(path, memory)?, layout, memory)?;
+    let path = object::text(object::first_of(path, memory)?, layout, memory)?;
     if let Some(last) = path.last_word() {
         noted(last, memory)?;
     }
-    let label = Text::of(label, layout, memory)?.fingerprint(memory)?;
+    let label = object::text(label, layout, memory)?.fingerprint(memory)?;
     let table = at(layout.lines.into());
     let size = u64::from(memory.number(table.wrapping_add(LINE_COUNT))?);
     let identity = mix(mix(label, path.fingerprint(memory)?), mix(line, position));
@@ -64,7 +64,7 @@ pub(crate) fn place(frame: &ScriptFrame, layout: &Layout, memory: &mut KnownMemo
     let body = memory.word(frame.code.checked_add(BODY)?)?;
     let at = |offset: u64| body.wrapping_add(offset);
     let path = memory.word(at(PATH))?;
-    let path = Text::of(object::first_of(path, memory)?, layout, memory)?;
+    let path = object::text(object::first_of(path, memory)?, layout, memory)?;
     let mut file = Name::new();
     path.append_to(&mut file, 0..path.length, memory)?;
     let name = name(frame, body, layout, memory)?;
@@ -75,8 +75,8 @@ pub(crate) fn place(frame: &ScriptFrame, layout: &Layout, memory: &mut KnownMemo
 
 /// The name, with the method's class before it if that has a name: `block in Row#fill`.
 fn name(frame: &ScriptFrame, body: u64, layout: &Layout, memory: &mut KnownMemory) -> Option<Name> {
-    let label = Text::of(memory.word(body.wrapping_add(LABEL))?, layout, memory)?;
-    let base = Text::of(memory.word(body.wrapping_add(BASE_LABEL))?, layout, memory)?;
+    let label = object::text(memory.word(body.wrapping_add(LABEL))?, layout, memory)?;
+    let base = object::text(memory.word(body.wrapping_add(BASE_LABEL))?, layout, memory)?;
     let before = label.length.saturating_sub(base.length);
     let mut name = Name::new();
     label.append_to(&mut name, 0..before, memory)?;
