@@ -329,7 +329,7 @@ fn reports_of_samples_say_what_is_missing() {
     }
 }
 
-/// Check that pages beside the heap are noted when they are more than it held, with a word for Python alone.
+/// Check that pages beside the heap are noted when they are more than it held, with a word for interpreters that have such pages.
 #[test]
 fn pages_are_noted_where_they_are_more_than_the_heap() {
     for (process, length, in_hook, expected) in [
@@ -337,6 +337,7 @@ fn pages_are_noted_where_they_are_more_than_the_heap() {
         ("app", 0x9000, true, None),
         ("app", 0x9000, false, Some("not recorded\n")),
         ("python3.11", 0x9000, false, Some("set PYTHONMALLOC=malloc\n")),
+        ("php8.2", 0x9000, false, Some("set USE_ZEND_ALLOC=0\n")),
     ] {
         let mut made = Made::new();
         let stack = made.stack("main");

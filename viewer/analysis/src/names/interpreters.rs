@@ -7,7 +7,7 @@ use capture::{Frame, FrameId, Module, SourceFrame, Tables};
 /// What runs scripts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Language {
-    /// Any whose frames are read from the interpreter's memory: Python, Ruby.
+    /// Any whose frames are read from the interpreter's memory: Python, Ruby, PHP.
     Interpreted,
     JavaScript,
     Java,
@@ -90,11 +90,11 @@ fn is_made_at_run_time(module: &Module) -> bool {
 }
 
 /// True for the names of the executable of an interpreter and its library, with any version: `python3.11`,
-/// `libpython3.12.so.1.0`, `libruby-3.1.so.3.1.2`.
+/// `libpython3.12.so.1.0`, `libruby-3.1.so.3.1.2`, `php-fpm8.2`.
 fn is_interpreter(file: &str) -> bool {
     let name = file.strip_prefix("lib").unwrap_or(file);
-    let version = ["python", "ruby"].into_iter().find_map(|language| name.strip_prefix(language));
-    version.is_some_and(|rest| {
+    let names = ["python", "ruby", "php-fpm", "php-cgi", "php"];
+    names.into_iter().filter_map(|language| name.strip_prefix(language)).any(|rest| {
         let version = rest.split(".so").next().unwrap_or(rest);
         let digits = version.trim_start_matches('-').trim_end_matches(['d', 'm', 't', 'u']);
         digits.bytes().all(|letter| letter.is_ascii_digit() || letter == b'.')
@@ -121,6 +121,11 @@ mod tests {
             "ruby3.1",
             "libruby-3.1.so.3.1.2",
             "libruby.so.3.3",
+            "php",
+            "php8.2",
+            "php-fpm8.2",
+            "php-cgi",
+            "libphp8.2.so",
         ] {
             assert!(is_interpreter(file), "{file}");
         }
@@ -131,6 +136,8 @@ mod tests {
             "_json.cpython-311-x86_64-linux-gnu.so",
             "rubygems",
             "jruby",
+            "php-config8.2",
+            "phpize",
             "libc.so.6",
         ] {
             assert!(!is_interpreter(file), "{file}");

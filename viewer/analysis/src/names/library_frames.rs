@@ -37,7 +37,13 @@ pub fn is_library_function(name: &str, linkage: Option<&str>) -> bool {
 /// True for the [short name](short_name) of a function that programs and libraries wrap around the allocator, and
 /// that calls nothing else.
 pub(crate) fn is_wrapper(bare: &str) -> bool {
-    WRAPPERS.binary_search(&bare).is_ok()
+    WRAPPERS.binary_search(&bare).is_ok() || is_of_php(bare)
+}
+
+/// True for functions of PHP's allocator, of which there is one for each of its sizes: `_emalloc_320`.
+fn is_of_php(bare: &str) -> bool {
+    let size = bare.strip_prefix("_emalloc_").unwrap_or_default();
+    !size.is_empty() && size.bytes().all(|letter| letter.is_ascii_digit())
 }
 
 /// True for functions of Nim's module `system`, which contains its allocator, sequences and strings:
@@ -120,6 +126,7 @@ mod tests {
             "os::malloc(unsigned long, MEMFLAGS)",
             "alignedAlloc0__system_1897",
             "eqcopy___system_3266",
+            "_emalloc_320",
             "newSeqPayload",
         ] {
             assert!(is_library_function(name, None), "{name}");

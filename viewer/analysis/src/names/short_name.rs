@@ -5,11 +5,12 @@
 //! | C++ | namespaces, classes, operators, `{lambda#1}` | return type, template arguments, parameters, `const` |
 //! | Rust | paths, `{closure#0}`, `<T as Trait>::method` | all generic arguments; the brackets of `<T>::method` |
 //! | D | modules, types, functions within functions | template arguments, parameters, `const` |
-//! | any other, as Python's `<module>` and `f.<locals>.<lambda>`, Ruby's `block in Row#fill` | everything | |
+//! | any other, as Python's `<module>` and `f.<locals>.<lambda>`, Ruby's `block in Row#fill`, PHP's `{closure:load():3}` | everything | |
 
 mod brackets;
 mod cpp;
 mod dlang;
+mod php;
 mod python;
 mod ruby;
 mod rust;
@@ -57,9 +58,9 @@ fn initializer_of_java(name: &str) -> Option<&str> {
     Some(name.rsplit_once(' ').map_or(name, |(_, name)| name))
 }
 
-/// True for a name as Python or Ruby writes it, which has no types in its brackets.
+/// True for a name as Python, Ruby or PHP writes it, which has no types in its brackets.
 pub(crate) fn is_of_script(name: &str) -> bool {
-    python::is_qualified(name) || ruby::is_label(name)
+    python::is_qualified(name) || ruby::is_label(name) || php::is_closure(name)
 }
 
 /// True if the brackets are an OCaml operator: it follows the dot of its module, as in `Lwt.<&>_7`, which occurs in

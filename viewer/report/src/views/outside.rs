@@ -17,18 +17,22 @@ pub(crate) fn outside_of_heap(loaded: &Loaded) -> Option<Value> {
         }
         None => "more than its peak".into(),
     };
-    // CPython keeps small objects in arenas of its own unless told otherwise.
+    // These keep objects in pages of their own unless told otherwise.
+    let hints = [
+        ("python", ". To see Python's objects, set PYTHONMALLOC=malloc"),
+        ("php", ". To see PHP's values, set USE_ZEND_ALLOC=0"),
+    ];
     let mut names = loaded.tables.processes.iter().map(process_name).zip(&loaded.profile.processes);
-    let of_python = match names.any(|(name, process)| process.seen && name.starts_with("python")) {
-        true => ". To see Python's objects, set PYTHONMALLOC=malloc",
-        false => "",
-    };
+    let hint = names.find_map(|(name, process)| {
+        let hint = hints.iter().find(|(interpreter, _)| name.starts_with(interpreter));
+        hint.filter(|_| process.seen).map(|(_, hint)| *hint)
+    });
     Some(phrase![
         "up to ",
         Value::bytes(pages),
         " mapped outside the heap, ",
         how,
         "; allocations inside are not recorded",
-        of_python
+        hint.unwrap_or_default()
     ])
 }
