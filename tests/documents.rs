@@ -67,6 +67,8 @@ fn promises(page: &str) -> &'static [&'static str] {
         }
         "itself" => &["symbols::"],
         "python" => &["Service.handle (service.py:8)", "service.py:8 via "],
+        "ruby" => &["Service#handle (service.rb:9)", "service.rb:9 via "],
+        "php" => &["Service::handle (service.php:8)", "service.php:8 via "],
         "node" => &["handle (service.js:3)", "by NODE_OPTIONS"],
         "java" => &["java.nio.DirectByteBuffer.<init>", "Service.handle", "by JAVA_TOOL_OPTIONS"],
         other => panic!("{other} has no promises"),
@@ -78,6 +80,8 @@ fn check(page: &str) {
     let needed = match page {
         "ask-with-scripts" => "jq",
         "python" => "python3",
+        "ruby" => "ruby",
+        "php" => "php",
         "node" => "node",
         "java" => "javac",
         _ => "sh",
@@ -138,6 +142,10 @@ pages! {
     command_records_itself "itself",
     /// Check that the page leads to the line of the script that keeps memory.
     python_is_explained "python",
+    /// Check the same for Ruby.
+    ruby_is_explained "ruby",
+    /// Check the same for PHP.
+    php_is_explained "php",
     /// Check the same for JavaScript.
     node_is_explained "node",
     /// Check the same for Java.
