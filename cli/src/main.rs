@@ -20,11 +20,12 @@
 //! | `agent` `installed` | the agent inside this executable, and as `agent install` installs it |
 //! | `message` `progress` `log` `exit` | what the user is told, the line of a running recording, the debug log, exit codes |
 //! | `terminal` `stack` | what may be drawn where; the stack that we run on |
-//! | `graphviz` `pyroscope` | other programs: drawings, uploads |
+//! | `graphviz` `client` | other programs: drawings, servers |
 //! | `version` | which one this is |
 
 mod agent;
 mod args;
+mod client;
 mod commands;
 mod exit;
 mod graphviz;
@@ -34,7 +35,6 @@ mod log;
 mod message;
 mod output;
 mod progress;
-mod pyroscope;
 mod stack;
 mod stream;
 mod terminal;

@@ -2,7 +2,6 @@
 
 use super::{Capture, Fixture, Page, Recording, Running, World, c, record, wait_for};
 use rustix::process::{Pid, Signal};
-use std::path::PathBuf;
 
 /// The program, which has begun and waits.
 #[derive(Debug)]
@@ -33,11 +32,6 @@ impl Burst {
     /// The process that records it.
     pub(crate) fn collector(&self) -> Pid {
         self.running.pid()
-    }
-
-    /// Where the capture is written.
-    pub(crate) fn file(&self) -> PathBuf {
-        self.recording.file()
     }
 
     /// Lets the burst happen, and returns the capture.

@@ -5,7 +5,7 @@ use crate::support::golden::check_golden;
 use analysis::Amount;
 use capture::{Counter, CounterKind, Process, Reader, Writer};
 use engine::Naming;
-use engine::live::{By, Change, Intervals, Live, Order, Reading};
+use engine::live::{By, Change, Live, Order, Reading};
 use report::text::Style;
 use serde_json::Value;
 use std::path::Path;
@@ -201,39 +201,5 @@ fn readings_look_as_expected() {
     ];
     for field in objects.into_iter().flat_map(|object| object.as_object().unwrap().keys()) {
         assert!(about.contains(&format!("`{field}`")), "{field}");
-    }
-}
-
-/// Check that the intervals which somebody took add up to the recording, whichever were refused, with what is held at the end
-/// of each, and the time between.
-#[test]
-fn intervals_add_up() {
-    for refused in 0..16_u32 {
-        let made = busy();
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("growing.memprof");
-        let mut writer = made.begin(&file);
-        writer.flush().unwrap();
-        let mut intervals = Intervals::new(Reader::open(&file).unwrap(), Naming::Stored).unwrap();
-        let (mut allocated, mut time, mut held) = (Amount::ZERO, 0, Amount::ZERO);
-        for (number, some) in made.events.chunks(made.events.len().div_ceil(5)).enumerate() {
-            some.iter().for_each(|event| writer.event(*event).unwrap());
-            writer.flush().unwrap();
-            intervals.refresh().unwrap();
-            if number < 4 && refused & 1 << number != 0 {
-                continue;
-            }
-            let interval = intervals.interval();
-            let (from, until) = intervals.span();
-            assert_eq!(from, time, "an interval begins where the last one that was taken has ended");
-            (allocated, held, time) =
-                (allocated + interval.profile.total.allocated, interval.profile.total.live(), until);
-            let stacks = interval.profile.sites.iter().map(|site| interval.tables.stack(site.node).count());
-            assert!(stacks.min().is_none_or(|frames| frames > 0), "rows have their stacks");
-            intervals.accept();
-        }
-        let whole = busy().loaded("all").profile;
-        assert_eq!((allocated, held), (whole.total.allocated, whole.total.live()), "{refused:b}");
-        assert_eq!(time, made.events.last().unwrap().time);
     }
 }

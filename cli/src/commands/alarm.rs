@@ -38,7 +38,7 @@ pub(crate) struct AlarmOptions {
     /// What an alarm does: log, snapshot, run:COMMAND, post:URL, fail; may be repeated [default: log]
     ///
     /// log writes a line with the stacks that grew most; snapshot saves what was recorded so far as a capture of its own;
-    /// run gives a shell command the alarm as JSON at its standard input; post sends that to an address (http://…); fail
+    /// run gives a shell command the alarm as JSON at its standard input; post sends that to an address (https://…); fail
     /// makes the exit code 1 at the end, unless the program's own is another.
     #[arg(help_heading = "Alarms", long, value_name = "ACTION", requires = "alarm")]
     on_alarm: Vec<Action>,

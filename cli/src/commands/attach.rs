@@ -6,6 +6,7 @@ use super::http::HttpOptions;
 use super::live::Current;
 use super::parts::{Limits, Series};
 use super::process_selector::{self, ProcessSelector, process_selector};
+use super::push::{Checked, Push, PushOptions};
 use super::recording_options::{Kind, RecordingOptions};
 use super::{opened_capture, supervise};
 use crate::exit::{FAILED, Failure, Outcome};
@@ -47,6 +48,8 @@ Examples:
   sysprof-memprof attach 4711 --aggregate
   # Metrics for Prometheus, and profiles for go tool pprof
   sysprof-memprof attach 4711 --http 127.0.0.1:9464
+  # Profiles for Pyroscope
+  sysprof-memprof attach 4711 --push https://pyroscope.example:4040
   # Save a capture before the control group's limit is reached
   sysprof-memprof attach 4711 --alarm limit=90% --on-alarm snapshot
   # Set marks, for diff --from 'snapshot 1' --to 'snapshot 2'
@@ -74,6 +77,8 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     http: HttpOptions,
     #[command(flatten)]
+    push: PushOptions,
+    #[command(flatten)]
     alarms: AlarmOptions,
 }
 
@@ -90,19 +95,23 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
         )));
     }
     let bound = arguments.http.bind()?;
+    let receiver = arguments.push.check(&arguments.recording)?;
     output::prepare(&capture, arguments.recording.force)?;
     lift_limits();
     supervise::start_tracer(false);
     // Shells make background jobs ignore ^C; here it is the way to end the recording.
     let signals = Signals::catch(&[Signal::Interrupt]).context("cannot receive signals")?;
     let quiet = arguments.recording.quiet;
-    let mut series = Series::new(arguments.limits, &capture);
     let mut attacher = Attacher::new(arguments.patience, quiet, !arguments.no_inject, &signals)
         .for_duration(arguments.duration);
     attacher.prepare(&pids)?;
     let current = Current::default();
     // Serves until it is dropped; before the recording begins, which would have to be ended if that failed.
     let _server = bound.map(|bound| bound.serve(current.recordings(), &arguments.recording)).transpose()?;
+    let begin = |receiver: Checked| receiver.start(&capture, current.recordings(), &arguments.recording);
+    let push = receiver.map(begin).transpose()?;
+    let last_interval = push.as_ref().map(Push::last_interval);
+    let mut series = Series::new(arguments.limits, &capture, last_interval.clone());
     let (mut session, count) = arguments.begin(capture.clone(), &pids, &mut attacher)?;
     if !quiet {
         let limit = arguments.duration.map(|limit| format!(" for {}, or", duration(limit.as_nanos() as u64)));
@@ -142,12 +151,17 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let failed = watch.is_some_and(Watch::end);
     current.set(None);
     let injected = attacher.injected;
+    let key = session.output().to_owned();
     let finished = supervise::finish(session, signals, Vec::new(), 0, quiet)
         .map_err(|error| Failure::new(FAILED, error))?;
     // Done before anything is read back, so that the processes do not have to wait for that.
     take_back(injected);
     series.wait();
     opened_capture::after_recording(&finished, quiet);
+    if let Some(last_interval) = last_interval {
+        last_interval.make(&key, &finished.path);
+    }
+    drop(push);
     Ok(if failed { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
 }
 

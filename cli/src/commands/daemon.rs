@@ -13,8 +13,9 @@
 
 use super::alarm::AlarmOptions;
 use super::http::HttpOptions;
-use super::parts::{self, Limits, Series};
+use super::parts::{Limits, Series};
 use super::process_selector::{self, ProcessSelector, process_selector};
+use super::push::{LastInterval, PushOptions};
 use super::recording_options::{Kind, RecordingOptions};
 use super::snapshot::by_time;
 use super::supervise;
@@ -33,7 +34,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -71,6 +72,8 @@ pub(crate) struct Arguments {
     limits: Limits,
     #[command(flatten)]
     http: HttpOptions,
+    #[command(flatten)]
+    push: PushOptions,
     #[command(flatten)]
     alarms: AlarmOptions,
 }
@@ -114,6 +117,7 @@ fn serve(arguments: Arguments) -> Outcome {
         )));
     }
     let bound = arguments.http.bind()?;
+    let receiver = arguments.push.check(&arguments.recording)?;
     let folder = std::path::absolute(&arguments.folder).context("cannot name the folder")?;
     output::check(&folder.join("capture.memprof"), true)?;
     lift_limits();
@@ -126,8 +130,23 @@ fn serve(arguments: Arguments) -> Outcome {
         ));
     }
     let Arguments { limits, recording, .. } = arguments;
-    let requests =
-        Arc::new(Requests { folder, limits, recording, held: Mutex::default(), changed: Condvar::new() });
+    let requests = Arc::new(Requests {
+        folder,
+        limits,
+        recording,
+        last_interval: OnceLock::new(),
+        held: Mutex::default(),
+        changed: Condvar::new(),
+    });
+    let push = receiver.map(|receiver| {
+        let of_push = requests.clone();
+        let capture = requests.folder.join("daemon");
+        receiver.start(&capture, Box::new(move || of_push.all()), &requests.recording)
+    });
+    let push = push.transpose()?;
+    if let Some(push) = &push {
+        let _ = requests.last_interval.set(push.last_interval());
+    }
     let sockets = [ControlSocket::open_as_daemon, ControlSocket::open].map(|open| {
         let requests = requests.clone();
         open(Arc::new(move |words: &[OsString]| requests.answer(words)))
@@ -155,6 +174,7 @@ fn serve(arguments: Arguments) -> Outcome {
     // No requests come in any more once the last captures are finished.
     drop((named, numbered, server, watch));
     requests.finish_all();
+    drop(push);
     Ok(ExitCode::SUCCESS)
 }
 
@@ -171,6 +191,8 @@ struct Requests {
     folder: PathBuf,
     limits: Limits,
     recording: RecordingOptions,
+    /// What pushes the end of a recording, if anything is pushed.
+    last_interval: OnceLock<LastInterval>,
     /// Only ever locked for moments.
     held: Mutex<Held>,
     /// Notified when the state of a process changes.
@@ -241,8 +263,12 @@ impl Requests {
             Err(why) => (None, why),
         };
         let is_recorded = session.is_some();
-        self.change(pid, session.map(|session| (session, Series::new(self.limits, &capture))));
+        self.change(pid, session.map(|session| (session, self.series(&capture))));
         if is_recorded { Ok(format!("recording process {pid} to {}", capture.display())) } else { Err(why) }
+    }
+
+    fn series(&self, capture: &Path) -> Series {
+        Series::new(self.limits, capture, self.last_interval.get().cloned())
     }
 
     /// Begins a recording of those processes that can be recorded; if there are none, returns the last one's error.
@@ -361,8 +387,8 @@ impl Held {
 
     /// Finishes a recording in a thread of its own.
     fn finish(&mut self, session: Session, series: Series) {
+        self.finishing.push(series.finish(session));
         self.finishing.extend(series.into_threads());
-        self.finishing.push(parts::finish(session));
     }
 }
 

@@ -1,6 +1,7 @@
 //! Finishes a recording while its program goes on and has the terminal.
 
 use super::opened_capture;
+use super::push::LastInterval;
 use super::supervise::{STANDSTILL, tell_what_is_kept};
 use crate::exit::NOT_RECORDED;
 use crate::message;
@@ -23,15 +24,24 @@ pub(super) struct Finishing {
 
 impl Finishing {
     /// Starts finishing. If it `tells`, the result is reported as soon as it is known.
-    pub(super) fn start(session: Session, tells: bool, quiet: bool) -> anyhow::Result<Finishing> {
+    pub(super) fn start(
+        session: Session,
+        pushed: Option<LastInterval>,
+        tells: bool,
+        quiet: bool,
+    ) -> anyhow::Result<Finishing> {
         if !quiet {
             message::note("time is up: the recording ends, and the program continues unrecorded");
         }
         let names = Arc::<NameSearch>::default();
         let search = names.clone();
         let finish = move || {
+            let key = session.output().to_owned();
             let finished = session.stop(search, Vec::new());
             tell_what_is_kept(&finished);
+            if let (Some(pushed), Ok(finished)) = (pushed, &finished) {
+                pushed.make(&key, &finished.path);
+            }
             match &finished {
                 Ok(finished) if tells => opened_capture::after_recording(finished, quiet),
                 // Reported at once: the program may run on for days.

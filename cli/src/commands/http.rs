@@ -11,7 +11,6 @@
 //! Nothing is computed while nobody asks: there is one thread, which waits.
 
 mod families;
-mod labels;
 mod metrics;
 mod open_metrics;
 mod site;

@@ -9,6 +9,7 @@
 //! Between two captures the processes go unrecorded until their next call. The next capture does not know what was
 //! allocated before: frees of that are counted separately, as after every attach.
 
+use super::push::LastInterval;
 use crate::{message, output, values};
 use clap::Args;
 use collector::{Finished, NameSearch, Session};
@@ -37,9 +38,9 @@ impl Limits {
 }
 
 /// The sequence of captures of one recording.
-#[derive(Debug)]
 pub(crate) struct Series {
     limits: Limits,
+    pushed: Option<LastInterval>,
     first: PathBuf,
     /// The number of the current capture.
     number: u64,
@@ -55,8 +56,8 @@ struct Full {
 
 impl Series {
     /// A series that begins with this capture.
-    pub(crate) fn new(limits: Limits, first: &Path) -> Series {
-        Series { limits, first: first.to_owned(), number: 1, full: VecDeque::new() }
+    pub(crate) fn new(limits: Limits, first: &Path, pushed: Option<LastInterval>) -> Series {
+        Series { limits, pushed, first: first.to_owned(), number: 1, full: VecDeque::new() }
     }
 
     /// True if the capture has reached its limit.
@@ -68,7 +69,7 @@ impl Series {
     pub(crate) fn turn(&mut self, mut session: Session) -> (Vec<u32>, PathBuf) {
         let processes = session.close();
         let path = session.output().to_owned();
-        self.full.push_back(Full { path, thread: finish(session) });
+        self.full.push_back(Full { path, thread: self.finish(session) });
         self.number += 1;
         let most = self.limits.keep.map_or(usize::MAX, |keep| keep as usize);
         while self.full.len() > most
@@ -85,6 +86,23 @@ impl Series {
         (processes, output::unused(next))
     }
 
+    /// Finishes a capture of this series in a thread of its own: looking up names may take long.
+    pub(crate) fn finish(&self, session: Session) -> JoinHandle<()> {
+        let pushed = self.pushed.clone();
+        std::thread::spawn(move || {
+            let key = session.output().to_owned();
+            match session.stop(Arc::new(NameSearch::default()), Vec::new()) {
+                Ok(Finished { path, .. }) => {
+                    message::note(&format!("wrote {}", path.display()));
+                    if let Some(pushed) = pushed {
+                        pushed.make(&key, &path);
+                    }
+                }
+                Err(error) => message::warning(&error.to_string()),
+            }
+        })
+    }
+
     /// Waits until all full captures are finished.
     pub(crate) fn wait(self) {
         // A failing thread has reported its error.
@@ -95,12 +113,4 @@ impl Series {
     pub(crate) fn into_threads(self) -> impl Iterator<Item = JoinHandle<()>> {
         self.full.into_iter().map(|full| full.thread)
     }
-}
-
-/// Finishes a capture in a thread of its own: looking up names may take long.
-pub(crate) fn finish(session: Session) -> JoinHandle<()> {
-    std::thread::spawn(move || match session.stop(Arc::new(NameSearch::default()), Vec::new()) {
-        Ok(Finished { path, .. }) => message::note(&format!("wrote {}", path.display())),
-        Err(error) => message::warning(&error.to_string()),
-    })
 }

@@ -16,6 +16,7 @@ use super::alarm::{AlarmOptions, Watch};
 use super::finishing::Finishing;
 use super::live::Current;
 use super::opened_capture;
+use super::push::{Checked as Pushed, Push, PushOptions};
 use super::recording_options::{Kind, RecordingOptions};
 use super::rules_check::RulesCheck;
 use super::supervise::{self, Supervised};
@@ -58,6 +59,8 @@ Examples:
   sysprof-memprof run --on-full drop -- ./server
   # Fail if the test leaks more than the rules allow
   sysprof-memprof run --check memprof.toml -- ./test
+  # Send a profile to Pyroscope every 15 seconds
+  sysprof-memprof run --push https://pyroscope.example:4040 -- ./server
   # Send the capture to another machine
   sysprof-memprof run -o - ./app | ssh me@home 'cat > app.memprof'")]
 pub(crate) struct Arguments {
@@ -94,6 +97,8 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     recording: RecordingOptions,
     #[command(flatten)]
+    push: PushOptions,
+    #[command(flatten)]
     alarms: AlarmOptions,
 }
 
@@ -117,6 +122,7 @@ impl Arguments {
                 "--check reads the capture: give it a file with --output, or none"
             )));
         }
+        let receiver = self.push.check(&self.recording)?;
         let naming = self.recording.naming_afterwards();
         let rules_check = self
             .check
@@ -125,7 +131,7 @@ impl Arguments {
             .transpose()?;
         lift_limits();
         let agent = agent::provide().map_err(Failure::usage)?;
-        Ok(Checked { target, rules_check, agent })
+        Ok(Checked { target, rules_check, receiver, agent })
     }
 
     /// Begins the recording of a process that waits to become the target.
@@ -153,6 +159,7 @@ impl Arguments {
 struct Checked {
     target: Target,
     rules_check: Option<RulesCheck>,
+    receiver: Option<Pushed>,
     agent: Available,
 }
 
@@ -161,7 +168,7 @@ pub(crate) fn execute(arguments: Arguments) -> Outcome {
     let [program, ..] = arguments.command.as_slice() else {
         return Err(Failure::usage(anyhow!("there is no program to record")));
     };
-    let Checked { target, rules_check, agent } = arguments.check(Path::new(program))?;
+    let Checked { target, rules_check, receiver, agent } = arguments.check(Path::new(program))?;
     for remark in &target.remarks {
         message::warning(remark);
     }
@@ -177,6 +184,10 @@ pub(crate) fn execute(arguments: Arguments) -> Outcome {
         Some(path) => path.clone(),
         None => output::default_name(program, prepared.pid()),
     };
+    let current = Current::default();
+    let begin = |receiver: Pushed| receiver.start(&capture, current.recordings(), &arguments.recording);
+    let push = receiver.map(begin).transpose()?;
+    let last_interval = push.as_ref().map(Push::last_interval);
     let session = arguments.begin(&prepared, &agent, capture.clone())?;
     let child = match prepared.go(&session.environment(&agent.path)) {
         Ok(child) => child,
@@ -191,7 +202,6 @@ pub(crate) fn execute(arguments: Arguments) -> Outcome {
         end: arguments.duration.map(|duration| Instant::now() + duration),
     };
     let quiet = arguments.recording.quiet;
-    let current = Current::default();
     current.set(Some(session.requests()));
     let watch = arguments.alarms.watch(current.recordings(), &arguments.recording)?;
     let supervised = supervise::until_end(child, &session, &signals, Progress::new(quiet), &supervision)?;
@@ -200,16 +210,22 @@ pub(crate) fn execute(arguments: Arguments) -> Outcome {
     let (code, finished, is_told) = match supervised {
         Supervised::Ended { status, unrecorded } => {
             let code = exit::of_target(status);
-            (code, supervise::finish(session, signals, unrecorded, code, quiet), false)
+            let key = session.output().to_owned();
+            let finished = supervise::finish(session, signals, unrecorded, code, quiet);
+            if let (Some(last_interval), Ok(finished)) = (last_interval, &finished) {
+                last_interval.make(&key, &finished.path);
+            }
+            (code, finished, false)
         }
         Supervised::GoesOn => {
             // With rules, the result is reported once it is known how the target ended.
-            let finishing = Finishing::start(session, rules_check.is_none(), quiet)?;
+            let finishing = Finishing::start(session, last_interval, rules_check.is_none(), quiet)?;
             let code = exit::of_target(supervise::until_gone(child, &signals, &supervision)?);
             (code, finishing.wait(&signals, code), rules_check.is_none())
         }
     };
     let concluded = conclude(finished, rules_check.as_ref(), code, quiet || is_told)?;
+    drop(push);
     let is_success = concluded == ExitCode::SUCCESS;
     Ok(if failed && is_success { ExitCode::from(exit::FAILED) } else { concluded })
 }

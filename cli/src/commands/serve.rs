@@ -9,6 +9,7 @@ use super::attach::capture_of;
 use super::baseline::TwoCaptures;
 use super::opened_capture::{self, Capture};
 use super::process_selector::{ProcessSelector, process_selector};
+use super::secret::random;
 use crate::exit::{Failure, Outcome};
 use crate::message;
 use anyhow::Context;
@@ -16,7 +17,6 @@ use clap::Args;
 use http_server::{Limits, Listener};
 use report::Report;
 use site::Site;
-use std::io::Read;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -101,10 +101,7 @@ fn recording_of(pid: u32) -> Result<PathBuf, Failure> {
     capture_of(ProcessSelector::Pid(pid).one_recorded()?.collector, pid)
 }
 
-/// 128 random bits, so that the address cannot be guessed.
+/// So that the address cannot be guessed.
 fn token() -> Result<String, Failure> {
-    let mut bytes = [0; 16];
-    let random = std::fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes));
-    random.context("cannot read /dev/urandom")?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(random()?.iter().map(|byte| format!("{byte:02x}")).collect())
 }

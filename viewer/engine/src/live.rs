@@ -15,7 +15,6 @@
 mod figures;
 mod follower;
 mod functions;
-mod intervals;
 mod ledger;
 mod named_stacks;
 mod namer;
@@ -26,7 +25,6 @@ mod shown;
 pub use figures::{Change, Figures};
 pub use follower::Follower;
 pub use functions::Function;
-pub use intervals::Intervals;
 pub use named_stacks::NamedStacks;
 pub use order::{By, Order};
 pub use reading::{Live, Reading, Row};

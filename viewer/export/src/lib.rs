@@ -25,6 +25,8 @@
 //! | `format` `options` | the formats' names and what each holds; what to export |
 //! | `call_graph` `walk` `places` | who calls whom; a tree in the order in which it is written; a stack as functions and lines |
 //! | `events` `held` `readings` `notes` | what formats read again: every event, bytes held by time, counters, what else happened |
+//! | `otlp` | what is pushed to receivers of OTLP |
+//! | `addresses` | one address space for all files of a capture |
 //! | `protobuf` `xml` | how numbers and texts are written |
 //! | `origin` | who wrote a file, and of what |
 //! | `copy` | a capture with the names that were looked up, or redacted |
@@ -36,6 +38,7 @@ mod copy;
 #[cfg(feature = "sql")]
 pub mod sql;
 
+mod addresses;
 mod call_graph;
 mod callgrind;
 mod csv;
@@ -51,6 +54,7 @@ mod massif;
 mod notes;
 mod options;
 mod origin;
+mod otlp;
 mod perfetto;
 mod places;
 mod pprof;
@@ -65,6 +69,7 @@ pub use copy::{Copied, Redaction, copy};
 pub use flamegraph::flamegraph;
 pub use format::{Format, UnknownFormat};
 pub use options::ExportOptions;
+pub use otlp::Resource;
 
 use analysis::Metric;
 use engine::{Error, Events, Loaded};
@@ -77,6 +82,12 @@ use std::io::Write;
 /// Those of the writer.
 pub fn live_pprof(out: &mut dyn Write, loaded: &Loaded, first: Metric) -> Result<(), Error> {
     Ok(pprof::write_live(out, loaded, first)?)
+}
+
+/// What is in use and what was allocated as a request of OTLP's `ProfilesService`, uncompressed; all of it is in memory,
+/// since the format has the dictionary of names and stacks as one message. `id` tells this profile from all others.
+pub fn otlp(loaded: &Loaded, resource: &Resource, id: [u8; 16]) -> Vec<u8> {
+    otlp::request(loaded, resource, id)
 }
 
 /// Writes a capture in the format of the options. Formats with every event read the events again, and contain the

@@ -12,7 +12,6 @@
 //! Addresses in a capture are relative to files, and so overlap. Each file therefore gets a range of its own, in
 //! which its addresses keep their order; a return address is replaced by that of the call before it.
 
-mod addresses;
 mod locations;
 mod strings;
 

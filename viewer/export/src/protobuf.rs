@@ -40,6 +40,15 @@ impl Message {
         self
     }
 
+    /// A `fixed64`, as times are.
+    pub(super) fn fixed(&mut self, field: u32, value: u64) -> &mut Self {
+        if value != 0 {
+            self.varint(u64::from(field) << 3 | 1);
+            self.bytes.extend_from_slice(&value.to_le_bytes());
+        }
+        self
+    }
+
     /// Text, or any other bytes. It is written even if empty: an empty string needs its entry in a string table.
     pub(super) fn bytes(&mut self, field: u32, value: &[u8]) -> &mut Self {
         self.varint(u64::from(field) << 3 | 2);
@@ -94,6 +103,7 @@ mod tests {
                 &[0x08, 0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01],
                 Message::new().int(1, -2).clone(),
             ),
+            (&[0x19, 3, 0, 0, 0, 0, 0, 0, 1], Message::new().fixed(3, 3 | 1 << 56).clone()),
             (&[0x12, 0x02, b'a', b'b'], Message::new().bytes(2, b"ab").clone()),
             (&[0x1a, 0x03, 0x08, 0x96, 0x01], Message::new().message(3, Message::new().int(1, 150)).clone()),
             (

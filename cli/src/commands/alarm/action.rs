@@ -1,9 +1,10 @@
 //! What an alarm does.
 
 use super::grown::Grown;
+use crate::client::Client;
 use crate::message;
 use analysis::format::bytes;
-use anyhow::{Context, anyhow, bail};
+use anyhow::{Context, bail};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::PathBuf;
@@ -40,11 +41,10 @@ impl FromStr for Action {
             None if text == "snapshot" => Ok(Action::Snapshot),
             None if text == "fail" => Ok(Action::Fail),
             Some(("run", command)) if !command.trim().is_empty() => Ok(Action::Run(command.to_owned())),
-            Some(("post", url)) if url.starts_with("http://") => Ok(Action::Post(url.to_owned())),
-            Some(("post", url)) if url.starts_with("https://") => {
-                Err("only plain HTTP is supported. For TLS, let run: call a program such as curl".to_owned())
+            Some(("post", url)) if ["http://", "https://"].iter().any(|scheme| url.starts_with(scheme)) => {
+                Ok(Action::Post(url.to_owned()))
             }
-            _ => Err("expected log, snapshot, fail, run:COMMAND or post:http://HOST:PORT/PATH".to_owned()),
+            _ => Err("expected log, snapshot, fail, run:COMMAND or post:https://HOST:PORT/PATH".to_owned()),
         }
     }
 }
@@ -155,15 +155,13 @@ fn run(command: &str, document: &Value) -> anyhow::Result<()> {
 }
 
 fn post(url: &str, document: &Value) -> anyhow::Result<()> {
-    let answer = minreq::post(url)
-        .with_header("Content-Type", "application/json")
-        .with_header("User-Agent", concat!("sysprof-memprof/", env!("CARGO_PKG_VERSION")))
-        .with_body(document.to_string())
-        .with_timeout(PATIENCE.as_secs())
-        .with_follow_redirects(false)
-        .send_lazy();
-    let code = answer.map_err(|error| anyhow!("cannot send to {url}: {error}"))?.status_code;
-    if (200..300).contains(&code) { Ok(()) } else { bail!("{url} answers {code}") }
+    let body = document.to_string();
+    let send = || {
+        let headers = [("Content-Type", "application/json")];
+        Client::new(url, None)?.post(url, headers, body.as_bytes(), PATIENCE)
+    };
+    let answer = send().with_context(|| format!("cannot send to {url}"))?;
+    if answer.is_success() { Ok(()) } else { bail!("{url} answers {}", answer.reason()) }
 }
 
 #[cfg(test)]
@@ -179,10 +177,11 @@ mod tests {
             ("fail", Action::Fail),
             ("run:logger -t x", Action::Run("logger -t x".into())),
             ("post:http://[::1]:80/x", Action::Post("http://[::1]:80/x".into())),
+            ("post:https://host/x", Action::Post("https://host/x".into())),
         ] {
             assert_eq!(text.parse(), Ok(expected));
         }
-        for text in ["", "run:", "run", "post:ftp://x", "post:https://x", "mail:me"] {
+        for text in ["", "run:", "run", "post:ftp://x", "mail:me"] {
             assert!(text.parse::<Action>().is_err(), "{text}");
         }
     }

@@ -1,6 +1,6 @@
 //! Families of metrics: of one meaning and unit, for any number of processes.
 
-use super::labels::Labels;
+use crate::commands::labels::Labels;
 
 /// What a family's values are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

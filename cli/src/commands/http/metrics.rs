@@ -1,7 +1,7 @@
 //! The metrics of recordings that go on.
 
 use super::families::{Families, Kind, Meaning};
-use super::labels::{self, Labels};
+use crate::commands::labels::{self, Labels};
 use crate::commands::live::{Heaps, Memory};
 use analysis::{Amount, Profile};
 use capture::{CounterKind, Process, ProcessId};

@@ -1,40 +1,23 @@
 //! The secret that requests must have.
 
+use crate::commands::secret;
 use crate::exit::Failure;
-use anyhow::{Context, anyhow};
-use std::fs::File;
-use std::io::Read;
-use std::os::unix::fs::MetadataExt;
+use anyhow::anyhow;
 use std::path::Path;
 
 /// Shortest token: fewer characters can be guessed.
 const SHORTEST: usize = 16;
-/// Longest one: a request has room for it.
-const LONGEST: u64 = 4096;
 
 /// The token in a file, without spaces around it.
 pub(super) fn read(path: &Path) -> Result<String, Failure> {
+    let token = secret::read(path, "token")?;
     let file = path.display();
-    let failed = || format!("cannot read the token in {file}");
-    let open = || -> std::io::Result<(String, u32)> {
-        let file = File::open(path)?;
-        let mode = file.metadata()?.mode();
-        let mut text = String::new();
-        file.take(LONGEST + 1).read_to_string(&mut text)?;
-        Ok((text, mode))
-    };
-    let (text, mode) = open().with_context(failed).map_err(Failure::usage)?;
-    let token = text.trim();
     let refused = match () {
-        () if mode & 0o007 != 0 => format!("everybody can read {file}, so it is no secret: chmod o= {file}"),
         () if token.len() < SHORTEST => format!("the token in {file} is shorter than {SHORTEST} characters"),
-        () if text.len() as u64 > LONGEST => {
-            format!("the token in {file} is longer than {LONGEST} characters")
-        }
         () if !token.bytes().all(|byte| byte.is_ascii_graphic()) => {
             format!("the token in {file} has characters that no header can have")
         }
-        () => return Ok(token.to_owned()),
+        () => return Ok(token),
     };
     Err(Failure::usage(anyhow!(refused)))
 }

@@ -1,7 +1,7 @@
 //! Addresses of a profile, and the functions there.
 
-use super::addresses::{Range, build_id, ranges};
 use super::strings::Strings;
+use crate::addresses::{Range, build_id, call_address, ranges};
 use crate::protobuf::Message;
 use analysis::{Kind, LabelId, Step};
 use capture::{Frame, FrameId, ModuleId, ProcessId, StringId, Tables};
@@ -51,8 +51,7 @@ impl Locations {
             let mut location = Message::new();
             location.uint(1, id);
             if let Some(Frame::Code { module, address, exact }) = loaded.tables.frames.get(frame.index()) {
-                // The address after a call may belong to another function.
-                let address = if *exact { *address } else { address.saturating_sub(1) };
+                let address = call_address(*address, *exact);
                 let mut start = 0;
                 if let Some(module) = module.filter(|module| module.index() < self.modules.len()) {
                     self.mapping(loaded, module, strings, message);

@@ -43,6 +43,11 @@ pub(super) fn ranges(tables: &Tables) -> Vec<Range> {
     last.iter().map(range).collect()
 }
 
+/// Where a frame is: the address after a call may belong to another function.
+pub(super) fn call_address(address: u64, is_exact: bool) -> u64 {
+    if is_exact { address } else { address.saturating_sub(1) }
+}
+
 /// A build id in hexadecimal; empty if the file has none.
 pub(super) fn build_id(tables: &Tables, module: ModuleId) -> String {
     let id = tables.modules.get(module.index()).map(|module: &Module| &module.build_id[..]);

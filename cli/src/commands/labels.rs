@@ -1,4 +1,4 @@
-//! Labels of metrics, from names and values that anybody may have chosen.
+//! Labels of metrics and pushed profiles, from names and values that anybody may have chosen.
 
 use std::collections::BTreeSet;
 
@@ -7,10 +7,10 @@ const MOST: usize = 16;
 const LONGEST: usize = 128;
 
 /// Names and values that a scraper accepts, each name once.
-pub(super) type Labels = Vec<(String, String)>;
+pub(in crate::commands) type Labels = Vec<(String, String)>;
 
 /// A value, cut where it is too long.
-pub(super) fn value(text: &str) -> String {
+pub(in crate::commands) fn value(text: &str) -> String {
     match text.char_indices().nth(LONGEST) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
@@ -18,7 +18,7 @@ pub(super) fn value(text: &str) -> String {
 }
 
 /// Labels of a recording: `host.name` becomes `host_name`. Those that would be one of `ours` are left out.
-pub(super) fn of(labels: &[(String, String)], ours: &[&str]) -> Labels {
+pub(in crate::commands) fn of(labels: &[(String, String)], ours: &[&str]) -> Labels {
     let mut names: BTreeSet<String> = ours.iter().map(|name| (*name).to_owned()).collect();
     let labels = labels.iter().map(|(name, text)| (self::name(name), value(text)));
     labels.filter(|(name, _)| names.insert(name.clone())).take(MOST).collect()
