@@ -49,7 +49,7 @@ Examples:
   # Metrics for Prometheus, and profiles for go tool pprof
   sysprof-memprof attach 4711 --http 127.0.0.1:9464
   # Profiles for Pyroscope
-  sysprof-memprof attach 4711 --push https://pyroscope.example:4040
+  sysprof-memprof attach 4711 --push https://host:4040
   # Save a capture before the control group's limit is reached
   sysprof-memprof attach 4711 --alarm limit=90% --on-alarm snapshot
   # Set marks, for diff --from 'snapshot 1' --to 'snapshot 2'

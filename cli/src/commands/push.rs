@@ -13,6 +13,7 @@ mod backoff;
 mod intervals;
 mod pyroscope;
 mod receiver;
+mod rejection;
 mod sender;
 mod spool;
 mod upload;
@@ -67,16 +68,16 @@ pub(crate) struct PushOptions {
     push_spool_size: usize,
 }
 
-/// Send what a recording could not: profiles that stayed in its spool
+/// Send the profiles that a recording could not send
 ///
 /// Recordings with --push keep what their receiver has not accepted in a folder, and say so if something is left there
 /// at their end. Tries for a minute; what is accepted is removed from the folder.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  sysprof-memprof run --push https://pyroscope.example:4040 -o app.memprof -- ./app
+  sysprof-memprof run --push https://host:4040 -o app.memprof -- ./app
   # If the receiver was away at the end
-  sysprof-memprof push app.memprof.push --push https://pyroscope.example:4040")]
+  sysprof-memprof push app.memprof.push --push https://host:4040")]
 pub(crate) struct Arguments {
     /// The spool
     folder: PathBuf,

@@ -60,7 +60,7 @@ Examples:
   # Fail if the test leaks more than the rules allow
   sysprof-memprof run --check memprof.toml -- ./test
   # Send a profile to Pyroscope every 15 seconds
-  sysprof-memprof run --push https://pyroscope.example:4040 -- ./server
+  sysprof-memprof run --push https://host:4040 -- ./server
   # Send the capture to another machine
   sysprof-memprof run -o - ./app | ssh me@home 'cat > app.memprof'")]
 pub(crate) struct Arguments {

@@ -40,7 +40,8 @@ struct State {
     /// The reason that was said last, of the receiver's being unreachable and of its refusals.
     failing: Option<String>,
     refusing: Option<String>,
-    is_full: bool,
+    /// It was said that profiles are lost.
+    is_losing: bool,
 }
 
 /// What became of all profiles.
@@ -65,7 +66,7 @@ impl Sender {
             counts: Counts::default(),
             failing: None,
             refusing: None,
-            is_full: false,
+            is_losing: false,
         };
         let sender = Sender { shared: Arc::new((Mutex::new(state), Condvar::new())), receiver };
         let own = sender.clone();
@@ -77,23 +78,15 @@ impl Sender {
     pub(super) fn put(&self, upload: &Upload) {
         let mut state = self.state();
         let sent = state.sent;
-        let gone = match state.spool.put(upload, sent) {
-            Ok(0) => 0,
-            Ok(gone) => {
-                if !std::mem::replace(&mut state.is_full, true) {
-                    let folder = state.spool.folder().display();
-                    message::warning(&format!(
-                        "{folder} is full: the oldest profiles that were not sent are lost"
-                    ));
-                }
-                gone
-            }
-            Err(error) => {
-                let folder = state.spool.folder().display();
-                message::warning(&format!("a profile is lost: cannot write to {folder}: {error}"));
-                1
-            }
+        let put = state.spool.put(upload, sent);
+        let folder = state.spool.folder().display();
+        let (gone, why) = match put {
+            Ok(gone) => (gone, format!("{folder} is full: the oldest profiles that were not sent are lost")),
+            Err(error) => (1, format!("profiles are lost: cannot write to {folder}: {error}")),
         };
+        if gone > 0 && !std::mem::replace(&mut state.is_losing, true) {
+            message::warning(&why);
+        }
         state.counts.lost += gone;
         drop(state);
         self.shared.1.notify_all();
