@@ -385,7 +385,9 @@ fn otlp_arrives_over_tls() {
         return skip("profiles of OTLP", "python3 or scripts/validators is missing");
     };
     let mut decode = capture.world().command("python3");
-    decode.env("PYTHONPATH", packages.with_file_name("")).arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("programs/python/decodes_otlp.py"));
+    decode
+        .env("PYTHONPATH", packages.with_file_name(""))
+        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("programs/python/decodes_otlp.py"));
     decode.args(accepted.iter().map(|one| &one.body));
     let ran = wait(capture.world(), decode);
     assert_eq!(ran.code, 0, "{}", ran.stderr);

@@ -95,7 +95,7 @@ mod tests {
     /// Check the bytes of each kind of field against those of the format's documentation.
     #[test]
     fn fields_are_as_documented() {
-        let cases: [(&[u8], Message); 7] = [
+        let cases: [(&[u8], Message); 8] = [
             (&[0x08, 0xac, 0x02], Message::new().int(1, 300).clone()),
             (&[], Message::new().int(1, 0).clone()),
             (&[0x08, 0x00], Message::new().any_int(1, 0).clone()),
