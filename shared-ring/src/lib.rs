@@ -26,7 +26,7 @@
 //! | `intern` `pc_table` `stack_table` | tables that many threads fill without locks: of code addresses, and of stacks |
 //! | `module_log` | descriptions of modules, and of functions that an interpreter runs |
 //! | `pseudo` | frames that are not code |
-//! | `handshake` `key` `version` | the messages at the beginning, who may join, the version of all this |
+//! | `handshake` `key` `version` `injected` | the messages at the beginning, who may join, the version of all this; the answer of an agent that was injected |
 //! | `doorbell` | the page through which dormant agents are called |
 //! | `system_calls` `bpf` | system calls that agents make, and what a seccomp filter says to them |
 //! | `error` | impossible things that the other side did |
