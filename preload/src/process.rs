@@ -228,17 +228,17 @@ fn session_in(state: u32) -> Option<Session> {
 }
 
 /// The recording did not choose this process.
-static IS_ASIDE: AtomicBool = AtomicBool::new(false);
+static IS_NOT_CHOSEN: AtomicBool = AtomicBool::new(false);
 
 /// Notes that the recording did not choose this process; it may choose processes that this one starts.
 #[cold]
-pub(crate) fn stay_aside() {
-    IS_ASIDE.store(true, Ordering::Relaxed);
+pub(crate) fn note_not_chosen() {
+    IS_NOT_CHOSEN.store(true, Ordering::Relaxed);
 }
 
 /// True when the recording did not choose this process.
-pub(crate) fn is_aside() -> bool {
-    IS_ASIDE.load(Ordering::Relaxed)
+pub(crate) fn is_not_chosen() -> bool {
+    IS_NOT_CHOSEN.load(Ordering::Relaxed)
 }
 
 /// Where the process stands, see the picture above.

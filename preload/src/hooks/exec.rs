@@ -302,7 +302,7 @@ fn is_guest() -> bool {
 }
 
 fn follows() -> bool {
-    process::is_aside() || process::is_recorded() && process::is_followed()
+    process::is_not_chosen() || process::is_recorded() && process::is_followed()
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ dlopen_shim!(
 /// True when the caller makes no difference to where a library is found, and redirecting the library's calls is up to
 /// us. If we were loaded late ourselves, modules that come after us are not recorded.
 unsafe extern "C" fn may_bind(file: *const c_char) -> bool {
-    if file.is_null() || real::is_aside() {
+    if file.is_null() || real::was_injected() {
         return false;
     }
     // SAFETY: the caller of `dlopen` passes a string.

@@ -60,7 +60,7 @@ impl Next {
 }
 
 /// This library was loaded late and precedes no other: functions are looked up where the program would find them.
-static IS_ASIDE: AtomicBool = AtomicBool::new(false);
+static WAS_INJECTED: AtomicBool = AtomicBool::new(false);
 
 /// The next `free` if the next allocator is glibc's, null otherwise.
 static PLAIN_FREE: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
@@ -102,14 +102,14 @@ fn find_all() {
 /// Looks up all functions anew, for a library that precedes no other.
 #[cold]
 pub(crate) fn resolve_from_program() {
-    IS_ASIDE.store(true, Ordering::Relaxed);
+    WAS_INJECTED.store(true, Ordering::Relaxed);
     find_all();
 }
 
 /// The next function of this name; null when there is none.
 #[cold]
 pub(crate) fn look_up(name: &CStr) -> *mut c_void {
-    if IS_ASIDE.load(Ordering::Relaxed) {
+    if WAS_INJECTED.load(Ordering::Relaxed) {
         return own_call(|| from_program::look_up(name));
     }
     own_call(|| {
@@ -272,7 +272,7 @@ pub(crate) fn look_up_form(name: &CStr) -> *mut c_void {
     // Prepared here, because a process that is not recorded needs it, too.
     loader::prepare();
     let is_only_the_runtimes =
-        !IS_ASIDE.load(Ordering::Relaxed) && !own_call(|| search::is_defined_beside(name, &CXX_RUNTIMES));
+        !WAS_INJECTED.load(Ordering::Relaxed) && !own_call(|| search::is_defined_beside(name, &CXX_RUNTIMES));
     let next = if is_only_the_runtimes { core::ptr::null_mut() } else { look_up(name) };
     if next.is_null() { in_cxx_runtime(name) } else { next }
 }
@@ -301,8 +301,8 @@ pub(crate) fn is_known(name: &CStr) -> bool {
 }
 
 /// True when this library precedes no other.
-pub(crate) fn is_aside() -> bool {
-    IS_ASIDE.load(Ordering::Relaxed)
+pub(crate) fn was_injected() -> bool {
+    WAS_INJECTED.load(Ordering::Relaxed)
 }
 
 /// Address of the next `syscall`.

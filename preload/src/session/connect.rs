@@ -78,7 +78,7 @@ fn try_to_connect(name: &[u8], purpose: Purpose, patience: &Timespec) -> Result<
     }
     let (reply, descriptors) = receive(socket.as_fd())?;
     if reply.verdict == Verdict::NotChosen && purpose == Purpose::Start {
-        process::stay_aside();
+        process::note_not_chosen();
     }
     if reply.verdict != Verdict::Accepted || reply.version != PROTOCOL_VERSION {
         return Err(Missed::No);
@@ -248,12 +248,12 @@ fn path_address(name: &[u8]) -> rustix::io::Result<SocketAddrUnix> {
 /// Moves a descriptor out of the way of programs that expect the next small number, or leaves it where it is when
 /// that is not allowed.
 fn raise(descriptor: OwnedFd) -> OwnedFd {
-    rustix::io::fcntl_dupfd_cloexec(&descriptor, aside(descriptor.as_raw_fd())).unwrap_or(descriptor)
+    rustix::io::fcntl_dupfd_cloexec(&descriptor, high_number(descriptor.as_raw_fd())).unwrap_or(descriptor)
 }
 
 /// The last numbers for which the descriptor table need not grow: in a process with several threads the kernel makes
 /// growing wait for an RCU grace period, 10 to 20 ms.
-fn aside(number: i32) -> i32 {
+fn high_number(number: i32) -> i32 {
     (number | (BLOCK - 1)).wrapping_sub(ROOM - 1)
 }
 
@@ -312,7 +312,7 @@ mod tests {
     #[test]
     fn descriptors_stay_in_their_block() {
         for number in 0..2000 {
-            let (first, last) = (aside(number), aside(number) + ROOM - 1);
+            let (first, last) = (high_number(number), high_number(number) + ROOM - 1);
             assert!(first / BLOCK == number / BLOCK && last / BLOCK == number / BLOCK, "{number}: {first}");
             assert_eq!(last % BLOCK, BLOCK - 1);
         }

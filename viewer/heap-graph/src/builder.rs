@@ -120,9 +120,9 @@ mod tests {
         builder.pointer(0x28, 0x3004, root(false));
         builder.pointer(0x30, 0x3008, root(false));
         let graph = builder.finish();
-        let keepers = [0, 1, 2].map(|block| graph.keeper(BlockId(block)));
-        let root = Some(super::super::Keeper::Root(RootId(7)));
-        assert_eq!(keepers, [None, root, root]);
+        let dominators = [0, 1, 2].map(|block| graph.dominator(BlockId(block)));
+        let root = Some(super::super::Dominator::Root(RootId(7)));
+        assert_eq!(dominators, [None, root, root]);
         assert_eq!(
             graph.figures(),
             Figures {
@@ -222,7 +222,7 @@ mod tests {
             let figures = graph.figures();
             prop_assert_eq!(figures.reachable + graph.unreachable().total, figures.blocks);
             for block in (0..30).chain([u32::MAX]).map(BlockId) {
-                prop_assert_eq!(graph.keeper(block).is_none(), graph.retained_by(block).is_zero());
+                prop_assert_eq!(graph.dominator(block).is_none(), graph.retained_by(block).is_zero());
                 prop_assert!(graph.pointees(block).all(|to| to != block));
             }
         }

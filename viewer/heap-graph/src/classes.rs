@@ -105,7 +105,7 @@ impl Classes {
         for (place, block) in graph.blocks().iter().enumerate() {
             pace.step()?;
             if let Some(row) = rows.get_mut(self.number(place)) {
-                match graph.keeper(BlockId(place as u32)) {
+                match graph.dominator(BlockId(place as u32)) {
                     Some(_) => row.own += block.amount(),
                     None => row.unreachable += block.amount(),
                 }

@@ -19,7 +19,7 @@ pub(crate) mod unreachable;
 
 use super::block::{BlockId, HeldBlock};
 use super::dominators::Dominators;
-use super::holder::{Holder, Keeper, Rank, RootId};
+use super::holder::{Dominator, Holder, Rank, RootId};
 use super::links::{Links, LinksBuilder};
 use super::pace::Pace;
 use super::places::Places;
@@ -146,11 +146,11 @@ impl HeapGraph {
     }
 
     /// What keeps a block. None for an unreachable block.
-    pub fn keeper(&self, block: BlockId) -> Option<Keeper> {
+    pub fn dominator(&self, block: BlockId) -> Option<Dominator> {
         let above = self.dominators.vertex(self.dominators.above(self.number(block)?));
         Some(match (above as usize).checked_sub(self.blocks().len()) {
-            None => Keeper::Block(BlockId(above)),
-            Some(root) => self.roots.get(root).map_or(Keeper::Several, |&root| Keeper::Root(root)),
+            None => Dominator::Block(BlockId(above)),
+            Some(root) => self.roots.get(root).map_or(Dominator::Several, |&root| Dominator::Root(root)),
         })
     }
 
@@ -261,18 +261,18 @@ mod tests {
     use crate::graph::*;
     use proptest::prelude::*;
 
-    /// Check the keepers of blocks that one root holds along one or two paths, that two roots hold, and that none
+    /// Check the dominators of blocks that one root holds along one or two paths, that two roots hold, and that none
     /// does.
     #[test]
     fn keepers_are_those_all_ways_lead_through() {
         let blocks = [(1, 1), (2, 1), (4, 1), (8, 1), (16, 1), (32, 1)];
         let graph = graph(&blocks, "0A 0B AC BC CD 0E 1E FE FA");
-        let keeper = |letter| graph.keeper(block(letter));
-        assert_eq!(keeper('A'), Some(Keeper::Root(RootId(0))));
-        assert_eq!(keeper('C'), Some(Keeper::Root(RootId(0))), "in two ways");
-        assert_eq!(keeper('D'), Some(Keeper::Block(block('C'))));
-        assert_eq!(keeper('E'), Some(Keeper::Several));
-        assert_eq!(keeper('F'), None);
+        let dominator = |letter| graph.dominator(block(letter));
+        assert_eq!(dominator('A'), Some(Dominator::Root(RootId(0))));
+        assert_eq!(dominator('C'), Some(Dominator::Root(RootId(0))), "in two ways");
+        assert_eq!(dominator('D'), Some(Dominator::Block(block('C'))));
+        assert_eq!(dominator('E'), Some(Dominator::Several));
+        assert_eq!(dominator('F'), None);
         let retained = "ABCDEF".chars().map(|letter| graph.retained_by(block(letter)).bytes);
         assert_eq!(retained.collect::<Vec<_>>(), [1, 2, 12, 8, 16, 0]);
         assert_eq!(graph.pointees(block('F')).collect::<Vec<_>>(), [block('A'), block('E')]);
@@ -283,23 +283,23 @@ mod tests {
     #[test]
     fn stacks_keep_what_nothing_else_leads_to() {
         let graph = graph(&[(1, 1), (2, 1), (4, 1), (8, 1), (16, 1)], "0A AB 5B 5C CA CD 6E 5E");
-        let keeper = |letter| graph.keeper(block(letter));
+        let dominator = |letter| graph.dominator(block(letter));
         assert_eq!(
-            keeper('A'),
-            Some(Keeper::Root(RootId(0))),
+            dominator('A'),
+            Some(Dominator::Root(RootId(0))),
             "whatever a block says that only a stack leads to"
         );
-        assert_eq!(keeper('B'), Some(Keeper::Block(block('A'))), "whatever a stack says");
-        assert_eq!(keeper('C'), Some(Keeper::Root(RootId(5))));
-        assert_eq!(keeper('D'), Some(Keeper::Block(block('C'))));
-        assert_eq!(keeper('E'), Some(Keeper::Several), "of two stacks");
+        assert_eq!(dominator('B'), Some(Dominator::Block(block('A'))), "whatever a stack says");
+        assert_eq!(dominator('C'), Some(Dominator::Root(RootId(5))));
+        assert_eq!(dominator('D'), Some(Dominator::Block(block('C'))));
+        assert_eq!(dominator('E'), Some(Dominator::Several), "of two stacks");
         assert_eq!(graph.retained_by(block('A')).bytes, 3);
         assert_eq!(graph.retained_by(block('C')).bytes, 12);
         assert_eq!(graph.figures().reachable.bytes, 31);
     }
 
     proptest! {
-        /// Check what a block retains, and its keeper, against what becomes unreachable when blocks are removed.
+        /// Check what a block retains, and its dominator, against what becomes unreachable when blocks are removed.
         #[test]
         fn a_block_retains_what_is_gone_without_it(parts in parts()) {
             let graph = numbered(&parts.0, &parts.1, &parts.2);
@@ -310,16 +310,16 @@ mod tests {
                 let expected = sum((0..all.len()).filter(unreachable).map(|block| Amount::block(parts.0[block].0)));
                 prop_assert_eq!(graph.retained_by(BlockId(one)), expected);
                 let is_gone = |of: u32| unreachable(&(of as usize));
-                match graph.keeper(BlockId(one)) {
+                match graph.dominator(BlockId(one)) {
                     None => prop_assert!(!all[one as usize]),
-                    Some(Keeper::Block(keeper)) => {
-                        let left = reached(&parts, |block| block == keeper.0, None);
-                        prop_assert!(all[one as usize] && !left[one as usize] && !is_gone(keeper.0));
+                    Some(Dominator::Block(dominator)) => {
+                        let left = reached(&parts, |block| block == dominator.0, None);
+                        prop_assert!(all[one as usize] && !left[one as usize] && !is_gone(dominator.0));
                     }
-                    Some(Keeper::Root(root)) => {
+                    Some(Dominator::Root(root)) => {
                         prop_assert!(!reached(&parts, |_| false, Some(root.0))[one as usize]);
                     }
-                    Some(Keeper::Several) => {
+                    Some(Dominator::Several) => {
                         for root in ROOTS_OF_PARTS {
                             prop_assert!(reached(&parts, |_| false, Some(root))[one as usize]);
                         }

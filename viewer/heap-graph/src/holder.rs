@@ -47,7 +47,7 @@ pub enum Holder {
 
 /// What keeps one block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Keeper {
+pub enum Dominator {
     /// A root.
     Root(RootId),
     /// Several roots, each along its own path.

@@ -63,7 +63,7 @@ pub use graph::several::Several;
 pub use graph::tree::{RetainedTree, RetainedTreeRow};
 pub use graph::unreachable::{Unreachable, UnreachableHead, UnreachableRow};
 pub use graph::{Figures, HeapGraph};
-pub use holder::{Holder, Keeper, Rank, RootId, Source};
+pub use holder::{Dominator, Holder, Rank, RootId, Source};
 pub use pace::Pace;
 pub use root_name::root_name;
 pub use roots::{Memory, Open, Roots};

@@ -34,7 +34,7 @@ impl Scanned {
     pub fn freed_later(&self) -> Amount {
         let blocks = self.graph.blocks().iter().zip((0..).map(crate::block::BlockId));
         let mistaken = blocks
-            .filter(|(block, id)| self.freed.contains(&block.address) && self.graph.keeper(*id).is_none());
+            .filter(|(block, id)| self.freed.contains(&block.address) && self.graph.dominator(*id).is_none());
         mistaken.fold(Amount::ZERO, |sum, (block, _)| sum + block.amount())
     }
 }

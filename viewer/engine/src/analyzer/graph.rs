@@ -117,7 +117,7 @@ impl Analyzer {
             let scanned = self.scanned(place, snapshot, &Naming::Stored)?;
             reach.add(&scanned);
             for (block, id) in scanned.graph.blocks().iter().zip((0..).map(BlockId)) {
-                if scanned.graph.keeper(id).is_none() && !scanned.freed.contains(&block.address) {
+                if scanned.graph.dominator(id).is_none() && !scanned.freed.contains(&block.address) {
                     let thread = by_threads.then_some(block.thread);
                     *found.entry((scanned.scan.process, thread, block.node)).or_default() +=
                         Amount::block(block.size);
