@@ -195,7 +195,7 @@ impl Events {
         Ok(())
     }
 
-    /// Opens an event on each of these processors, with a ring of so many pages, or a smaller one to begin with.
+    /// Opens an event on each of these processors, with a ring of so many pages; that of samples begins smaller.
     fn open_all(
         &mut self,
         scope: Scope,
@@ -210,9 +210,7 @@ impl Events {
                 Ok(event) => {
                     let attributes = with_clock(attributes, self.clock);
                     let channel = match layout {
-                        Layout::CpuSamples | Layout::ProcessRecords => {
-                            Channel::growing(event, attributes, processor, (layout, pages))
-                        }
+                        Layout::CpuSamples => Channel::growing(event, attributes, processor, pages),
                         _ => Ring::map(event, pages).map(|ring| Channel::new(ring, layout)),
                     };
                     channels.push(channel.inspect_err(|_| self.is_short = true)?);

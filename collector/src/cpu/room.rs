@@ -23,8 +23,6 @@ const LARGEST: usize = 4 << 20;
 const LARGEST_ALONE: usize = 8 << 20;
 /// The first ring of samples, in which there is room for a twentieth of a second.
 pub(super) const FIRST: usize = 2 << 20;
-/// The first ring of process records, for some three thousand of them.
-pub(super) const FIRST_OF_TASKS: usize = 512 << 10;
 /// Pages of the smallest ring that is tried.
 pub(super) const LEAST_PAGES: usize = 16;
 /// Rings of process records are smaller than others by this factor; still, a program may map thousands of files at

@@ -5,8 +5,12 @@ use crate::client::Client;
 use crate::message;
 use analysis::format::bytes;
 use anyhow::{Context, bail};
+use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::{Value, json};
-use std::io::Write;
+use std::fs::File;
+use std::io::{Seek, Write};
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::str::FromStr;
@@ -129,21 +133,22 @@ impl Alarm {
     }
 }
 
-/// Runs a shell command, and ends it if it takes too long.
+/// Runs a shell command, and ends it with what it has started if it takes too long.
 fn run(command: &str, document: &Value) -> anyhow::Result<()> {
+    // A pipe would keep us if the command does not read it.
+    let mut input = File::from(memfd_create("alarm", MemfdFlags::CLOEXEC)?);
+    writeln!(input, "{document}").and_then(|()| input.rewind())?;
     let mut shell = Command::new("/bin/sh");
-    shell.args(["-c", command]).stdin(Stdio::piped()).stdout(Stdio::null());
+    shell.args(["-c", command]).stdin(input).stdout(Stdio::null()).process_group(0);
     let mut child = shell.spawn().with_context(|| format!("cannot run {command}"))?;
-    if let Some(mut input) = child.stdin.take() {
-        // It may not want to know.
-        let _ = input.write_all(format!("{document}\n").as_bytes());
-    }
     let begun = Instant::now();
     loop {
         match child.try_wait() {
             Ok(None) if begun.elapsed() < PATIENCE => thread::sleep(LOOK),
             Ok(None) => {
-                let _ = child.kill();
+                if let Some(group) = Pid::from_raw(child.id().cast_signed()) {
+                    let _ = kill_process_group(group, Signal::KILL);
+                }
                 let _ = child.wait();
                 bail!("{command} was ended: it took more than {} s", PATIENCE.as_secs());
             }
@@ -193,6 +198,8 @@ mod tests {
         let file = folder.path().join("alarm");
         run(&format!("cat >{}", file.display()), &json!({"a": 1})).unwrap();
         assert_eq!(std::fs::read_to_string(&file).unwrap(), "{\"a\":1}\n");
+        // It does not matter how much a command does not read.
+        run("true", &json!("x".repeat(1 << 20))).unwrap();
         assert!(run("exit 3", &Value::Null).unwrap_err().to_string().contains("exit 3 failed"));
     }
 }

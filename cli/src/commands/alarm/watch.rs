@@ -22,6 +22,9 @@ const PERIOD: Duration = Duration::from_millis(50);
 /// Time between two looks at which control groups there are: a process may enter another one after it was started.
 const GROUPS: Duration = Duration::from_millis(500);
 
+/// Most alarms that commands and servers are told of at once.
+const MOST_ACTING: usize = 16;
+
 /// Watches until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Watch {
@@ -57,6 +60,7 @@ impl Watch {
             heaps: Heaps::new(Box::new(move || of_heaps()), naming),
             labels,
             watched: HashMap::new(),
+            acting: Vec::new(),
         };
         let flags = shared.clone();
         let thread = thread::Builder::new().name("alarms".into()).spawn(move || {
@@ -68,6 +72,7 @@ impl Watch {
                 }
                 thread::sleep(PERIOD);
             }
+            watcher.acting.into_iter().for_each(|acting| drop(acting.join()));
         })?;
         Ok(Watch { shared, thread: Some(thread), fails })
     }
@@ -99,6 +104,8 @@ struct Watcher {
     labels: Vec<(String, String)>,
     /// By capture.
     watched: HashMap<PathBuf, Watched>,
+    /// Commands and servers that are being told.
+    acting: Vec<JoinHandle<()>>,
 }
 
 /// What is known of a recording.
@@ -172,7 +179,21 @@ impl Watcher {
                 }
             }
         }
-        alarm.act(&self.actions);
+        self.act(alarm);
+    }
+
+    /// Does what an alarm does, in a thread of its own: a slow server must not keep us from the next alarm.
+    fn act(&mut self, alarm: Alarm) {
+        self.acting.retain(|acting| !acting.is_finished());
+        if self.acting.len() >= MOST_ACTING {
+            alarm.act(&self.actions);
+            return;
+        }
+        let (own, actions) = (alarm.clone(), self.actions.clone());
+        match thread::Builder::new().name("alarm".into()).spawn(move || own.act(&actions)) {
+            Ok(acting) => self.acting.push(acting),
+            Err(_) => alarm.act(&self.actions),
+        }
     }
 }
 

@@ -14,7 +14,7 @@ use crate::base::log::debug;
 use crate::base::perf_event::open;
 use crate::cpu::record::Layout;
 use crate::cpu::ring::{EventTotals, Ring, page_size};
-use crate::cpu::room::{self, FIRST, FIRST_OF_TASKS};
+use crate::cpu::room::{self, FIRST};
 use perf_event_open_sys::{bindings as sys, ioctls};
 use rustix::fd::{AsFd, AsRawFd};
 use std::fs::File;
@@ -44,7 +44,7 @@ impl Channel {
         Channel { ring, layout, before: None, writer: None }
     }
 
-    /// A ring for an event on this processor, of at most so many pages.
+    /// A ring for CPU samples of an event on this processor, of at most so many pages.
     ///
     /// # Errors
     /// As [`Ring::map`].
@@ -52,12 +52,11 @@ impl Channel {
         event: File,
         attributes: sys::perf_event_attr,
         processor: u32,
-        (layout, most): (Layout, usize),
+        most: usize,
     ) -> io::Result<Channel> {
-        let first = if layout == Layout::CpuSamples { FIRST } else { FIRST_OF_TASKS };
         let writer = Writer { event, attributes, processor, most };
-        let ring = writer.ring(most.min(first / page_size()))?;
-        Ok(Channel { ring, layout, before: None, writer: Some(writer) })
+        let ring = writer.ring(most.min(FIRST / page_size()))?;
+        Ok(Channel { ring, layout: Layout::CpuSamples, before: None, writer: Some(writer) })
     }
 
     /// Exchanges the ring for the largest one if it was as full as this when it was read: who reads it came late, and
@@ -167,8 +166,7 @@ mod tests {
             return println!("skipped: exchanged rings (this user may not sample)");
         };
         let most = 2 * FIRST / page_size();
-        let mut channel = Channel::growing(event.into(), attributes, processor, (Layout::CpuSamples, most))
-            .expect("a ring");
+        let mut channel = Channel::growing(event.into(), attributes, processor, most).expect("a ring");
         let (mut samples, bytes) = work(&mut channel);
         channel.grow_for(bytes);
         assert!(channel.before.is_none() && channel.ring.length() == FIRST, "{bytes} bytes are few");
