@@ -279,7 +279,7 @@ fn header_compiles_everywhere() {
 #[test]
 fn command_prints_the_header() {
     let world = World::new();
-    let ran = wait(&world, world.tool(["header"]));
+    let ran = wait(&world, world.tool(["generate", "header"]));
     assert_eq!(ran.code, 0);
     assert_eq!(ran.text(), include_str!("../preload/include/sysprof_memprof.h"));
 }

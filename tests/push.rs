@@ -594,10 +594,11 @@ fn daemon_pushes() {
     let mut tool = service.world.tool(["daemon", "--folder", "."]);
     tool.args(["--push", &server.address, "--push-every", "1m", "--push-name", "it"]);
     let daemon = start_collector(&service.world, tool);
-    let ran = service.run("start", &[]);
+    let ask = |what: &str| wait(&service.world, service.world.tool(["daemon", what, &service.pid()]));
+    let ran = ask("start");
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     service.work();
-    let ran = service.run("stop", &[]);
+    let ran = ask("stop");
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let mut all = Vec::new();
     wait_for("the last interval", || {

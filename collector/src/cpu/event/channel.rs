@@ -106,6 +106,7 @@ pub(super) fn silent(mut attributes: sys::perf_event_attr, ring: usize) -> sys::
     attributes.__bindgen_anon_1.sample_period = 0;
     attributes.set_precise_ip(0);
     attributes.set_inherit(0);
+    attributes.set_inherit_thread(0);
     attributes.set_mmap(0);
     attributes.set_mmap2(0);
     attributes.set_mmap_data(0);
