@@ -67,7 +67,8 @@ class Receiver(http.server.BaseHTTPRequestHandler):
             number = len(list(folder.glob("*.json")))
             (folder / f"{number:04}.body").write_bytes(body)
             head = {"path": self.path, "headers": {name.lower(): value for name, value in self.headers.items()}}
-            (folder / f"{number:04}.json").write_text(json.dumps(head))
+            (folder / "half").write_text(json.dumps(head))
+            os.rename(folder / "half", folder / f"{number:04}.json")
 
     def answer(self, code, text, more={}):
         self.send_response(code)
