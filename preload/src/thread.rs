@@ -57,6 +57,8 @@ const TIMED: u64 = 255;
 const LONGEST_HOOK: u64 = 100_000;
 /// Longest single wait on a full ring before the thread checks again that the collector lives.
 const WAIT_MS: u64 = 50;
+/// Words of the end of a gap and of the record behind it.
+const OF_GAP: usize = SPARE + record::MAX_WORDS;
 
 /// The state of a thread while it has a ring.
 pub(crate) struct ThreadState {
@@ -70,6 +72,8 @@ pub(crate) struct ThreadState {
     pub(crate) is_reallocating: bool,
     pub(crate) sampler: Sampler,
     in_gap: bool,
+    /// A wait for room was in vain in this gap: further events of it do not wait.
+    waited_in_vain: bool,
     lost_allocations: u64,
     lost_frees: u64,
     /// Whether events are wanted has changed, which will be reported at the end of the gap, since there was no room.
@@ -178,6 +182,7 @@ impl ThreadState {
             is_reallocating: false,
             sampler,
             in_gap: false,
+            waited_in_vain: false,
             lost_allocations: 0,
             lost_frees: 0,
             owes_pause: false,
@@ -307,10 +312,12 @@ impl ThreadState {
         Some(time)
     }
 
-    /// Reports losses before the next record; false when the ring is still too full for both.
+    /// Reports losses before the next record, waiting for room if the policy says so and that has not been in vain;
+    /// false when the ring is still too full for both.
     fn settle(&mut self, time: u64) -> bool {
         if self.in_gap {
-            if self.producer.reserve(SPARE + record::MAX_WORDS, SPARE).is_none() {
+            let has_room = self.producer.reserve(OF_GAP, SPARE).is_some();
+            if !has_room && (self.waited_in_vain || !self.wait(OF_GAP)) {
                 return false;
             }
             self.end_gap(time);
@@ -353,6 +360,7 @@ impl ThreadState {
 
     /// Reports what was lost in a gap, and the pause or resumption that was not reported in it.
     fn end_gap(&mut self, time: u64) {
+        self.waited_in_vain = false;
         if core::mem::replace(&mut self.in_gap, false) {
             let (allocations, frees) = (self.lost_allocations, self.lost_frees);
             (self.lost_allocations, self.lost_frees) = (0, 0);
@@ -408,6 +416,7 @@ impl ThreadState {
         let header = self.session.control.header();
         if header.block.load(Ordering::Relaxed) == 0 {
             self.look_for_collector();
+            self.waited_in_vain = true;
             return false;
         }
         let started = sys::monotonic_raw_ns();
@@ -431,6 +440,7 @@ impl ThreadState {
             waited = sys::monotonic_raw_ns().saturating_sub(started);
         }
         self.entry.front.waiting.store(0, Ordering::Relaxed);
+        self.waited_in_vain = !found;
         if let Some(slot) = process::slot() {
             slot.wait_ns.fetch_add(sys::monotonic_raw_ns().saturating_sub(started), Ordering::Relaxed);
         }
@@ -456,7 +466,10 @@ impl ThreadState {
             let [allocations, frees] = local.take_nested();
             let time = self.now();
             self.add_to_gap(time, u64::from(allocations), u64::from(frees));
-            self.settle(time);
+            // Whoever has to wait for room does so while signals can arrive.
+            if self.producer.reserve(OF_GAP, SPARE).is_some() {
+                self.end_gap(time);
+            }
         });
     }
 
