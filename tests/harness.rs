@@ -21,6 +21,7 @@ mod server;
 mod service;
 
 mod repeat;
+mod scripts;
 
 pub(crate) use burst::Burst;
 pub(crate) use capture::{Capture, Row};
@@ -33,6 +34,7 @@ pub(crate) use product::{can_sample, product, validator};
 pub(crate) use recording::{Recording, record};
 pub(crate) use repeat::repeat;
 pub(crate) use run::{Ran, Running, start, wait};
+pub(crate) use scripts::{found_blocks, only_row, said_blocks};
 pub(crate) use server::{Request, Server};
 pub(crate) use service::{Service, agent, assert_exact, assert_exact_so_far, info, number};
 pub(crate) use world::World;

@@ -1,8 +1,9 @@
 //! Functions of PHP on stacks, as the interpreter's own memory has them, beside what the script says of itself.
 
-use crate::harness::{Capture, Recording, Row, World, installed, library, record, skip};
+use crate::harness::{
+    Capture, Recording, World, found_blocks, installed, library, only_row, record, said_blocks, skip,
+};
 use serde_json::Value;
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -73,31 +74,10 @@ fn scripted(row: &Value) -> String {
     of_script.map(name).collect::<Vec<_>>().join(" ")
 }
 
-/// The only stack with blocks of this size.
-fn only(capture: &Capture, size: &str) -> Row {
-    let report = capture.report(&["--by", "allocations", "--size", size]);
-    let rows = report["rows"].as_array().expect("a report has rows");
-    let [row] = rows.as_slice() else { panic!("{} stacks with blocks of {size} bytes", rows.len()) };
-    Row::from_json(row)
-}
-
 /// Compares the stacks of the blocks in a recording with what the script has said, a line for each block: for each
 /// stack of the script's, how many blocks there are, and their bytes.
 fn compare(php: &Php, said: &str, capture: &Capture) {
-    let mut expected: HashMap<String, (u64, u64)> = HashMap::new();
-    for line in said.lines() {
-        let (size, stack) = line.split_once(' ').expect("a size and a stack");
-        let (blocks, bytes) = expected.entry(stack.to_owned()).or_default();
-        *blocks += 1;
-        *bytes += size.parse::<u64>().expect("a size");
-    }
-    let report = capture.report(&["--by", "allocations", "--size", SIZES]);
-    let mut found: HashMap<String, (u64, u64)> = HashMap::new();
-    for row in report["rows"].as_array().expect("a report has rows") {
-        let (blocks, bytes) = found.entry(scripted(row)).or_default();
-        *blocks += row["allocations"].as_u64().unwrap_or(0);
-        *bytes += row["bytes"].as_u64().unwrap_or(0);
-    }
+    let (expected, found) = (said_blocks(said), found_blocks(capture, SIZES, scripted));
     for stack in expected.keys() {
         assert_eq!(found.get(stack), expected.get(stack), "{php:?}: {stack}");
     }
@@ -160,7 +140,7 @@ fn functions_stand_between_native_frames() {
         );
         let (ran, capture) = recording(&php).world(world).arg(path).run();
         assert_eq!(ran.code, 0, "{php:?}: {}", ran.stderr);
-        let row = only(&capture, "77000..77999");
+        let row = only_row(&capture, "77000..77999");
         let names: Vec<&str> = row.frames.iter().map(|frame| frame.function.as_str()).collect();
         let place = |wanted: &str| {
             names.iter().position(|name| *name == wanted).unwrap_or_else(|| panic!("{php:?}: {names:?}"))
@@ -193,7 +173,7 @@ fn other_threads_have_native_frames() {
         }
         let (ran, capture) = recording(&php).world(world).arg(path).arg(&threads).run();
         assert_eq!(ran.code, 0, "{php:?}: {}", ran.stderr);
-        let row = only(&capture, "77003");
+        let row = only_row(&capture, "77003");
         assert_eq!(scripted(&row.value), "", "{php:?}");
     }
 }
@@ -210,7 +190,7 @@ fn scribbles_cost_frames_only() {
             let arguments = [script("scribbled.php"), scribbles.clone(), seed.into()];
             let (ran, capture) = recording(&php).args(arguments).run();
             assert_eq!((ran.code, ran.text()), (0, "survived\n"), "{php:?}: {}", ran.stderr);
-            let row = only(&capture, "30104");
+            let row = only_row(&capture, "30104");
             assert_eq!(scripted(&row.value).split(' ').next_back(), Some("{main}:72"), "{php:?}");
             let remarks = capture.info()["remarks"].to_string();
             assert!(remarks.contains("functions of the script"), "{php:?}: {remarks}");

@@ -1,6 +1,8 @@
 //! Functions of Python on stacks, as the interpreter's own memory has them, beside what the script says of itself.
 
-use crate::harness::{Capture, Recording, Row, World, installed, library, record, skip};
+use crate::harness::{
+    Capture, Recording, World, found_blocks, installed, library, only_row, record, said_blocks, skip,
+};
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -76,31 +78,10 @@ fn scripted(row: &Value) -> String {
     frames.join(" ")
 }
 
-/// The only stack with blocks of this size: a report of all stacks of Python is large.
-fn only(capture: &Capture, size: &str) -> Row {
-    let report = capture.report(&["--by", "allocations", "--size", size]);
-    let rows = report["rows"].as_array().expect("a report has rows");
-    let [row] = rows.as_slice() else { panic!("{} stacks with blocks of {size} bytes", rows.len()) };
-    Row::from_json(row)
-}
-
 /// Compares the stacks of the blocks in a recording with what the script has said, a line for each block: for each stack
 /// of the script's, how many blocks there are, and their bytes.
 fn compare(python: &Python, said: &str, capture: &Capture) {
-    let mut expected: HashMap<String, (u64, u64)> = HashMap::new();
-    for line in said.lines() {
-        let (size, stack) = line.split_once(' ').expect("a size and a stack");
-        let (blocks, bytes) = expected.entry(stack.to_owned()).or_default();
-        *blocks += 1;
-        *bytes += size.parse::<u64>().expect("a size");
-    }
-    let report = capture.report(&["--by", "allocations", "--size", SIZES]);
-    let mut found: HashMap<String, (u64, u64)> = HashMap::new();
-    for row in report["rows"].as_array().expect("a report has rows") {
-        let (blocks, bytes) = found.entry(scripted(row)).or_default();
-        *blocks += row["allocations"].as_u64().unwrap_or(0);
-        *bytes += row["bytes"].as_u64().unwrap_or(0);
-    }
+    let (expected, found) = (said_blocks(said), found_blocks(capture, SIZES, scripted));
     // Modules that are imported may have blocks of such sizes, too.
     let of_script = found.keys().filter(|stack| stack.contains("main:"));
     for stack in expected.keys().chain(of_script) {
@@ -177,7 +158,7 @@ fn functions_stand_between_native_frames() {
         );
         let (ran, capture) = recording(&python).world(world).arg(path).run();
         assert_eq!(ran.code, 0, "{python:?}: {}", ran.stderr);
-        let row = only(&capture, "77001");
+        let row = only_row(&capture, "77001");
         let names: Vec<&str> = row.frames.iter().map(|frame| frame.function.as_str()).collect();
         let place = |name: &str| {
             names
@@ -218,7 +199,7 @@ fn scribbles_cost_frames_only() {
             let arguments = [script("scribbled.py"), scribbles.clone(), seed.into()];
             let (ran, capture) = recording(&python).args(arguments).run();
             assert_eq!((ran.code, ran.text()), (0, "survived\n"), "{python:?}: {}", ran.stderr);
-            assert_eq!(scripted(&only(&capture, "30003").value), "<module>:45", "{python:?}");
+            assert_eq!(scripted(&only_row(&capture, "30003").value), "<module>:45", "{python:?}");
             let remarks = capture.info()["remarks"].to_string();
             assert!(remarks.contains("functions of the script"), "{python:?}: {remarks}");
         }

@@ -1,6 +1,8 @@
 //! Functions of Ruby on stacks, as the interpreter's own memory has them, beside what the script says of itself.
 
-use crate::harness::{Capture, Recording, Row, World, installed, library, record, skip};
+use crate::harness::{
+    Capture, Recording, World, found_blocks, installed, library, only_row, record, said_blocks, skip,
+};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -82,31 +84,10 @@ fn scripted(ruby: &Ruby, row: &Value) -> String {
     of_script.map(name).collect::<Vec<_>>().join(" ")
 }
 
-/// The only stack with blocks of this size.
-fn only(capture: &Capture, size: &str) -> Row {
-    let report = capture.report(&["--by", "allocations", "--size", size]);
-    let rows = report["rows"].as_array().expect("a report has rows");
-    let [row] = rows.as_slice() else { panic!("{} stacks with blocks of {size} bytes", rows.len()) };
-    Row::from_json(row)
-}
-
 /// Compares the stacks of the blocks in a recording with what the script has said, a line for each block: for each
 /// stack of the script's, how many blocks there are, and their bytes.
 fn compare(ruby: &Ruby, said: &str, capture: &Capture) {
-    let mut expected: HashMap<String, (u64, u64)> = HashMap::new();
-    for line in said.lines() {
-        let (size, stack) = line.split_once(' ').expect("a size and a stack");
-        let (blocks, bytes) = expected.entry(stack.to_owned()).or_default();
-        *blocks += 1;
-        *bytes += size.parse::<u64>().expect("a size");
-    }
-    let report = capture.report(&["--by", "allocations", "--size", SIZES]);
-    let mut found: HashMap<String, (u64, u64)> = HashMap::new();
-    for row in report["rows"].as_array().expect("a report has rows") {
-        let (blocks, bytes) = found.entry(scripted(ruby, row)).or_default();
-        *blocks += row["allocations"].as_u64().unwrap_or(0);
-        *bytes += row["bytes"].as_u64().unwrap_or(0);
-    }
+    let (expected, found) = (said_blocks(said), found_blocks(capture, SIZES, |row| scripted(ruby, row)));
     for stack in expected.keys().chain(found.keys().filter(|stack| stack.contains("main:"))) {
         assert_eq!(found.get(stack), expected.get(stack), "{ruby:?}: {stack}");
     }
@@ -169,7 +150,7 @@ fn methods_have_their_class() {
             ("70301", "anonymous"),
         ];
         for (size, expected) in cases {
-            let row = only(&capture, size);
+            let row = only_row(&capture, size);
             let of_script = row.frames.iter().find(|frame| is_script(&frame.module));
             assert_eq!(of_script.map(|frame| frame.function.as_str()), Some(expected), "{ruby:?}: {row:?}");
         }
@@ -188,7 +169,7 @@ fn functions_stand_between_native_frames() {
         );
         let (ran, capture) = recording(&ruby).world(world).arg(path).run();
         assert_eq!(ran.code, 0, "{ruby:?}: {}", ran.stderr);
-        let row = only(&capture, "77001");
+        let row = only_row(&capture, "77001");
         let names: Vec<&str> = row.frames.iter().map(|frame| frame.function.as_str()).collect();
         let place = |is_it: &dyn Fn(&str) -> bool| {
             names.iter().position(|name| is_it(name)).unwrap_or_else(|| panic!("{ruby:?}: {names:?}"))
@@ -214,7 +195,7 @@ fn scribbles_cost_frames_only() {
             let arguments = [script("scribbled.rb"), scribbles.clone(), seed.into()];
             let (ran, capture) = recording(&ruby).args(arguments).run();
             assert_eq!((ran.code, ran.text()), (0, "survived\n"), "{ruby:?}: {}", ran.stderr);
-            let row = only(&capture, "30003");
+            let row = only_row(&capture, "30003");
             assert_eq!(scripted(&ruby, &row.value), "<main>:43", "{ruby:?}");
             let remarks = capture.info()["remarks"].to_string();
             assert!(remarks.contains("functions of the script"), "{ruby:?}: {remarks}");
