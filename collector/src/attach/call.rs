@@ -50,12 +50,7 @@ pub enum CallMode {
 }
 
 /// Has `host` record a process, calling it until it answers or `patience` runs out.
-pub(crate) fn call(
-    host: &Host,
-    pid: u32,
-    patience: Duration,
-    manner: CallMode,
-) -> Result<Arc<Image>, Refusal> {
+pub(crate) fn call(host: &Host, pid: u32, patience: Duration, mode: CallMode) -> Result<Arc<Image>, Refusal> {
     let deadline = Instant::now() + patience;
     let process = find_once_begun(pid, deadline)?;
     if let Some(Confinement { calls, is_deadly }) = Confinement::of(pid) {
@@ -66,7 +61,7 @@ pub(crate) fn call(
     let (folder, page) = open(&process, doorbell)?;
     let ns_pid = namespace::own(pid).unwrap_or(pid);
     let (mut has_called, mut is_taken, mut is_busy) = (false, false, false);
-    let (waker, mut unwoken) = match manner {
+    let (waker, mut unwoken) = match mode {
         CallMode::Passive => (None, None),
         CallMode::Wake => match Waker::new(pid, &process.agent, patience) {
             Ok(waker) => (Some(waker), None),

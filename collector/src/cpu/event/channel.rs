@@ -73,7 +73,7 @@ impl Channel {
         }
     }
 
-    /// As [`Ring::ran`], of the event that writes.
+    /// The totals of the event that writes, as [`EventTotals::of`].
     pub(in crate::cpu) fn ran(&self) -> Option<EventTotals> {
         EventTotals::of(self.writer.as_ref().map_or(self.ring.event(), |writer| &writer.event))
     }
