@@ -1,12 +1,18 @@
 //! CPU samples beside the allocations.
 
 use crate::harness::{
-    Capture, Fixture, Page, World, agent, attach, c, can_sample, info, library, product, record, skip, start,
-    wait, wait_for,
+    Capture, Fixture, Page, Recording, World, agent, attach, c, can_sample, info, library, product, record,
+    skip, start, wait, wait_for,
 };
 use rustix::process::Signal;
 use serde_json::Value;
+use std::ffi::OsStr;
 use std::time::Duration;
+
+/// A recording with a sample for each millisecond of work, so that shares are those of the work.
+fn sampled(program: impl AsRef<OsStr>) -> Recording {
+    record(program).options(["--frequency", "999"])
+}
 
 /// All rows of `report --cpu`: functions from the innermost outwards, and samples.
 fn rows(capture: &Capture) -> Vec<(Vec<String>, i64)> {
@@ -45,7 +51,7 @@ fn work_and_allocations_are_in_one_capture() {
         return;
     }
     let fixture = c("known_work").flags(["-O1", "-fomit-frame-pointer"]);
-    let (_, capture) = record(fixture.build()).args(["300"]).with_names().run();
+    let (_, capture) = sampled(fixture.build()).args(["300"]).with_names().run();
     let rows = rows(&capture);
     let all: i64 = rows.iter().map(|(_, samples)| samples).sum();
     // 900 ms of CPU time at 999 samples a second; the kernel loses some on a loaded machine, and reports that.
@@ -78,7 +84,7 @@ fn leaf_functions_have_their_callers() {
     }
     for frames in ["-fomit-frame-pointer", "-fno-omit-frame-pointer"] {
         let program = c("works_in_a_leaf").flags(["-O1", frames]).build();
-        let (_, capture) = record(program).args(["200"]).with_names().run();
+        let (_, capture) = sampled(program).args(["200"]).with_names().run();
         let rows = rows(&capture);
         let all: i64 = rows.iter().map(|(_, samples)| samples).sum();
         assert!(samples_in(&rows, "leaf") * 2 > all, "{frames}: {rows:#?}");
@@ -100,7 +106,7 @@ fn functions_that_are_about_to_return_have_their_callers() {
     }
     for flags in [&["-O0"][..], &["-O1", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls"]] {
         let program = c("returns_often").flags(flags.iter().copied()).build();
-        let (_, capture) = record(program).args(["400"]).with_names().run();
+        let (_, capture) = sampled(program).args(["400"]).with_names().run();
         let rows = rows(&capture);
         let all: i64 = rows.iter().map(|(_, samples)| samples).sum();
         assert!(samples_in(&rows, "step") * 4 > all, "{flags:?}: {rows:#?}");
@@ -121,7 +127,7 @@ fn libraries_without_mapped_headers_are_known() {
         .named("libheadless.so")
         .build();
     let program = c("is_called_back").flags(["-O1"]).build();
-    let (_, capture) = record(program).arg(library).with_names().succeed();
+    let (_, capture) = sampled(program).arg(library).with_names().succeed();
     let row = capture.row_of_size(777);
     let expected = ["called_back", "pass_on", "main"];
     assert_eq!(row.names()[..3], expected);
@@ -170,7 +176,7 @@ fn functions_of_python_are_all_on_their_stacks() {
         let world = World::new();
         let script = world.write("script.py", SCRIPT);
         let arguments = ["-X".as_ref(), option.as_ref(), script.as_os_str()];
-        let (_, capture) = record(python).world(world).args(arguments).with_names().run();
+        let (_, capture) = sampled(python).world(world).args(arguments).with_names().run();
         let rows = rows(&capture);
         let called = ["one", "two", "three", "four", "five", "<module>"];
         let mut samples = 0;
@@ -199,7 +205,7 @@ fn threads_that_only_compute_are_told_apart() {
         return;
     }
     let fixture = c("threads_that_compute").flags(["-O1", "-pthread"]);
-    let (_, capture) = record(fixture.build()).args(["200"]).with_names().run();
+    let (_, capture) = sampled(fixture.build()).args(["200"]).with_names().run();
     let sum = |rows: &[(Vec<String>, i64)]| rows.iter().map(|(_, samples)| samples).sum::<i64>();
     let by_threads = rows_with(&capture, &["--group-by", "thread"]);
     let all = sum(&by_threads);
@@ -225,7 +231,7 @@ fn a_target_alone_is_sampled_with_its_threads() {
         return;
     }
     let program = c("threads_that_compute").flags(["-O1", "-pthread"]).build();
-    let (_, capture) = record(&program).args(["150"]).options(["--no-follow"]).with_names().run();
+    let (_, capture) = sampled(&program).args(["150"]).options(["--no-follow"]).with_names().run();
     let by_threads = rows_with(&capture, &["--group-by", "thread"]);
     let all: i64 = by_threads.iter().map(|(_, samples)| samples).sum();
     for name in ["first (", "second ("] {
@@ -234,7 +240,7 @@ fn a_target_alone_is_sampled_with_its_threads() {
         assert!(of_it * 100 / all.max(1) >= 25, "{of_it} of {all} samples in {name}: {by_threads:?}");
     }
     let script = format!("{} 150; :", program.display());
-    let (_, capture) = record("/bin/sh").args(["-c", &script]).options(["--no-follow"]).with_names().run();
+    let (_, capture) = sampled("/bin/sh").args(["-c", &script]).options(["--no-follow"]).with_names().run();
     assert_eq!(samples_in(&rows(&capture), "compute"), 0, "{:?}", rows(&capture));
 }
 
@@ -304,7 +310,7 @@ fn work_of_short_threads_is_known_to_be_missing() {
     }
     let program = c("works_in_short_threads").flags(["-O1", "-pthread"]).build();
     let recorded = |threads: &str, microseconds: &str| {
-        record(&program).args([threads, microseconds]).with_names().run().1
+        sampled(&program).args([threads, microseconds]).with_names().run().1
     };
     let short = recorded("1500", "400");
     let cpu = &short.info()["cpu"];
@@ -383,7 +389,7 @@ fn code_of_the_kernel_in_a_process_is_named() {
     if !can_sample() {
         return;
     }
-    let (_, capture) = record(c("asks_the_time").flags(["-O1"]).build()).args(["300"]).with_names().run();
+    let (_, capture) = sampled(c("asks_the_time").flags(["-O1"]).build()).args(["300"]).with_names().run();
     let rows = rows(&capture);
     let all: i64 = rows.iter().map(|(_, samples)| samples).sum();
     let is_asked = |stack: &[String]| {
@@ -404,7 +410,7 @@ fn time_in_the_allocator_is_its_callers() {
     if !can_sample() {
         return;
     }
-    let (_, capture) = record(c("known_work").build()).args(["200"]).with_names().run();
+    let (_, capture) = sampled(c("known_work").build()).args(["200"]).with_names().run();
     let ran = capture.show(&["report", "--allocator", "--json"]);
     let document: Value = serde_json::from_str(ran.text()).expect("it is JSON");
     let first = &document["rows"][0];
@@ -423,7 +429,7 @@ fn kernel_and_user_are_one_stack() {
     if !can_sample() {
         return;
     }
-    let (_, capture) = record(c("known_work").build()).args(["150"]).with_names().run();
+    let (_, capture) = sampled(c("known_work").build()).args(["150"]).with_names().run();
     if capture.info()["cpu"]["kernel"] != true {
         return skip("the kernel's part of stacks", "the kernel does not permit it");
     }
@@ -484,7 +490,7 @@ fn interrupts_of_sampling_are_on_no_stack() {
     if !can_sample() {
         return;
     }
-    let (_, capture) = record(c("known_work").build()).args(["150"]).with_names().run();
+    let (_, capture) = sampled(c("known_work").build()).args(["150"]).with_names().run();
     let rows = rows(&capture);
     assert!(rows.iter().map(|(_, samples)| samples).sum::<i64>() > 10, "{rows:?}");
     let parts =
@@ -502,7 +508,7 @@ fn samples_and_events_are_on_one_clock() {
     if !can_sample() {
         return;
     }
-    let (_, capture) = record(c("work_between_blocks").build()).with_names().run();
+    let (_, capture) = sampled(c("work_between_blocks").build()).with_names().run();
     let error = capture.info()["cpu"]["clock_error_ns"].as_u64().expect("the error is stated");
     assert!((1..1_000_000).contains(&error), "{error} ns");
     let events = capture.events();
@@ -588,7 +594,7 @@ fn attached_processes_are_sampled_with_what_they_start() {
     assert_eq!(without.wait().code, 0);
     assert_eq!(report("without.memprof"), []);
 
-    let collector = attach(&world, &pid, &["--cpu", "--output", "it.memprof"]);
+    let collector = attach(&world, &pid, &["--cpu", "--frequency", "999", "--output", "it.memprof"]);
     // It is followed within a tenth of a second, but machines are slow at times.
     std::thread::sleep(Duration::from_secs(1));
     let before = page.calls(0).mallocs_done;
@@ -676,7 +682,7 @@ fn samples_belong_to_their_program() {
     }
     let work = c("known_work").build();
     let script = format!("{0} 60; exec {0} 60", work.display());
-    let (_, capture) = record("sh").args(["-c", &script]).with_names().run();
+    let (_, capture) = sampled("sh").args(["-c", &script]).with_names().run();
     let tree = capture.report(&["--cpu", "--tree"]);
     let nodes = tree["nodes"].as_array().expect("a tree has nodes");
     let of = |name: &str| {
@@ -697,7 +703,7 @@ fn kept_stacks_give_the_same_frames_again() {
         return;
     }
     let program = c("known_work").flags(["-O1", "-fomit-frame-pointer"]).build();
-    let (_, capture) = record(&program).args(["200"]).options(["--keep-stacks"]).run();
+    let (_, capture) = sampled(&program).args(["200"]).options(["--keep-stacks"]).run();
     let ran = capture.show(&["dump", "--unwind"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let samples = capture.info()["cpu"]["samples"].as_u64().expect("samples are counted");
@@ -732,7 +738,7 @@ fn deep_stacks_are_unwound_again_whole() {
     }
     let program = c("works_in_depth").flags(["-O1", "-fno-inline", "-fomit-frame-pointer"]).build();
     let options = ["--keep-stacks", "--max-depth", "3000"];
-    let (_, capture) = record(&program).args(["1500", "200"]).options(options).run();
+    let (_, capture) = sampled(&program).args(["1500", "200"]).options(options).run();
     let ran = capture.show(&["dump", "--unwind"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let deep: Vec<&str> = ran.text().lines().filter(|line| line.contains(" 1,50")).collect();

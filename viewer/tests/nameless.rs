@@ -1,7 +1,7 @@
 //! Why functions have no name, and how much that hides.
 
 use crate::support::Made;
-use analysis::{Amount, Metric, Nameless, nameless};
+use analysis::{Amount, Metric, Nameless, nameless, nameless_addresses};
 
 fn amount(blocks: i64, bytes: i64) -> Amount {
     Amount { blocks, bytes }
@@ -42,6 +42,8 @@ fn reasons_are_counted_by_stack() {
         Nameless { reason: None, frames: 1, modules: Vec::new(), cost: amount(1, 100), own: amount(1, 100) },
     ];
     assert_eq!(rows, expected);
+    let count = |metric| nameless_addresses(&loaded.profile, &loaded.tables, &loaded.names, metric);
+    assert_eq!((count(Metric::Bytes), count(Metric::Temporary)), (3, 0));
     assert_eq!(nameless(&loaded.profile, &loaded.tables, &loaded.names, Metric::Temporary), []);
 }
 
@@ -61,4 +63,5 @@ fn endless_reasons_are_survived() {
     assert!(rows.len() < 64, "{}", rows.len());
     assert_eq!(rows.iter().map(|row| row.cost.blocks).sum::<i64>(), 100);
     assert_eq!(rows.iter().map(|row| row.frames).sum::<u64>(), 100);
+    assert_eq!(nameless_addresses(&loaded.profile, &loaded.tables, &loaded.names, Metric::Bytes), 100);
 }

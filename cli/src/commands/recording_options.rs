@@ -104,7 +104,7 @@ pub(crate) struct RecordingOptions {
     cpu_stack: Option<u32>,
     /// Keep the registers and stack bytes of CPU samples, for `dump --unwind`; they contain data of the program
     ///
-    /// Takes up to 48 MB per second of CPU time, before compression.
+    /// Takes up to 12 MB per second of CPU time, before compression, and more with a higher `--frequency`.
     #[arg(help_heading = "CPU samples and kernel events", long, conflicts_with_all = ["no_cpu", "aggregate"])]
     keep_stacks: bool,
     /// Sample everything that runs on this machine, not only the target

@@ -97,7 +97,7 @@ pub use rows::early_ends::{EarlyEnd, early_ends};
 pub use rows::exec_chain::{follows_exec, thread_count};
 pub use rows::functions::{FunctionCost, functions};
 pub use rows::lines::{FunctionPlace, LineCost, lines, lines_of, passing_through, places_of_functions};
-pub use rows::nameless::{Nameless, nameless};
+pub use rows::nameless::{Nameless, nameless, nameless_addresses};
 pub use rows::neighbours::Neighbours;
 pub use rows::opening::Opening;
 pub use rows::page_tree::page_tree;

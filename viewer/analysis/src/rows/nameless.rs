@@ -62,14 +62,23 @@ pub fn nameless(profile: &Profile, tables: &Tables, names: &Names, metric: Metri
     reasons
 }
 
+/// How many distinct addresses have no name, on all stacks that cost anything.
+pub fn nameless_addresses(profile: &Profile, tables: &Tables, names: &Names, metric: Metric) -> u64 {
+    let mut survey = Survey::new(tables, names);
+    for site in profile.sites.iter().filter(|site| !metric.of(&site.cost).is_zero()) {
+        survey.set(site.node);
+    }
+    survey.reasons.iter().map(|reason| reason.frames).sum()
+}
+
 struct Survey<'a> {
     tables: &'a Tables,
     names: &'a Names,
     reasons: Vec<Nameless>,
     known: HashMap<Option<&'a str>, usize>,
     modules: BTreeSet<(usize, ModuleId)>,
-    /// By frame, its index in `reasons`; none for functions with a name.
-    frames: HashMap<FrameId, Option<usize>>,
+    /// By frame that was looked at, its index in `reasons`; none for functions with a name.
+    frames: Vec<Option<Option<u8>>>,
     /// By node, the reasons on its stack.
     sets: Vec<u32>,
 }
@@ -82,7 +91,7 @@ impl<'a> Survey<'a> {
             reasons: Vec::new(),
             known: HashMap::new(),
             modules: BTreeSet::new(),
-            frames: HashMap::new(),
+            frames: vec![None; tables.frames.len()],
             sets: vec![UNKNOWN; tables.nodes.len()],
         }
     }
@@ -111,15 +120,13 @@ impl<'a> Survey<'a> {
 
     /// Why the function that contains a frame's code has no name; none when it has one.
     fn reason_of(&mut self, frame: FrameId) -> Option<usize> {
-        if let Some(&known) = self.frames.get(&frame) {
-            return known;
-        }
-        let reason = self.look(frame);
-        self.frames.insert(frame, reason);
-        reason
+        let known = *self.frames.get(frame.index())?;
+        let reason = known.unwrap_or_else(|| self.look(frame));
+        self.frames[frame.index()] = Some(reason);
+        reason.map(usize::from)
     }
 
-    fn look(&mut self, frame: FrameId) -> Option<usize> {
+    fn look(&mut self, frame: FrameId) -> Option<u8> {
         let &Frame::Code { module, .. } = self.tables.frames.get(frame.index())? else { return None };
         let owner = self.names.steps(frame).last()?;
         if !matches!(self.names.label(owner.label).kind, Kind::InModule(_) | Kind::Unknown(_)) {
@@ -136,6 +143,6 @@ impl<'a> Survey<'a> {
         if let Some(module) = module.filter(|&module| self.modules.insert((index, module))) {
             self.reasons[index].modules.push(module);
         }
-        Some(index)
+        u8::try_from(index).ok()
     }
 }

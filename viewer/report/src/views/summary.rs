@@ -7,8 +7,8 @@ use super::outside::outside_of_heap;
 use crate::ended::ended_text;
 use crate::table::{Column, Document, Most, Row, Table, Title, Value, phrase};
 use analysis::{
-    Metric, ProcessTitles, StackState, early_ends, follows_exec, nameless, rows_as_read, stack_states,
-    state_share, thread_count,
+    Metric, ProcessTitles, StackState, early_ends, follows_exec, nameless_addresses, rows_as_read,
+    stack_states, state_share, thread_count,
 };
 use capture::{Ended, MarkKind, Overhead, Process, ProcessId};
 use engine::suppression::Left;
@@ -96,10 +96,10 @@ fn resident(loaded: &Loaded) -> Option<Value> {
 
 /// How many addresses have no name; none if all have one.
 fn unnamed(loaded: &Loaded) -> Option<Value> {
-    let nameless = nameless(&loaded.profile, &loaded.tables, &loaded.names, Metric::Bytes);
-    let addresses = Value::count(nameless.iter().map(|nameless| nameless.frames).sum::<u64>());
+    let nameless = nameless_addresses(&loaded.profile, &loaded.tables, &loaded.names, Metric::Bytes);
     let all = Value::counted(loaded.addresses(), "address");
-    (!nameless.is_empty()).then(|| phrase!["missing for ", addresses, " of ", all, "; info says why"])
+    let addresses = Value::count(nameless);
+    (nameless > 0).then(|| phrase!["missing for ", addresses, " of ", all, "; info says why"])
 }
 
 /// What the recording cost.
