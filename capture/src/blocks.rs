@@ -48,6 +48,11 @@ pub struct BlockTable<T> {
     holes: Vec<u32>,
 }
 
+/// Where a [`BlockTable`] keeps a block. To find it reads other memory than the block itself, so that a caller with
+/// several addresses can wait for all of that at once.
+#[derive(Clone, Copy, Debug)]
+pub struct BlockSlot(u32);
+
 /// A page of the heap.
 #[derive(Clone, Copy, Debug)]
 struct Page {
@@ -189,13 +194,25 @@ impl<T: Copy> BlockTable<T> {
     /// The block at this address.
     #[inline]
     pub fn get(&self, address: u64) -> Option<&T> {
+        self.at(self.slot(address)?)
+    }
+
+    /// Where the block at this address is kept until the table changes.
+    #[inline]
+    pub fn slot(&self, address: u64) -> Option<BlockSlot> {
         let place = Place::of(address);
         let page = match self.recent.get(place.page as usize & self.recent.len().wrapping_sub(1)) {
             Some(page) if page.name == place.page => page.index,
             _ => self.find(place.page)?.index,
         };
         let line = self.pages.all[page as usize][place.line].checked_sub(1)?;
-        self.blocks.get((self.lines.all[line as usize][place.granule] as usize).wrapping_sub(1))
+        self.lines.all[line as usize][place.granule].checked_sub(1).map(BlockSlot)
+    }
+
+    /// The block that is kept here.
+    #[inline]
+    pub fn at(&self, slot: BlockSlot) -> Option<&T> {
+        self.blocks.get(slot.0 as usize)
     }
 
     /// All blocks, in no order.

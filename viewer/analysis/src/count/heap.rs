@@ -1,7 +1,7 @@
 //! The live blocks of one process, by address.
 
 use super::sites::SiteId;
-use capture::{BlockNumber, BlockTable, Seed, ThreadId};
+use capture::{BlockNumber, BlockSlot, BlockTable, Seed, ThreadId};
 use serde::{Deserialize, Serialize};
 
 /// Most bytes of a block: the address space of a process. A larger size is the capture's error.
@@ -83,6 +83,18 @@ impl<K: Copy> Heap<K> {
     #[inline]
     pub(crate) fn get(&self, address: u64) -> Option<Block<K>> {
         self.0.get(address).map(|block| block.at(address))
+    }
+
+    /// Where the block at this address is kept until the heap changes.
+    #[inline]
+    pub(crate) fn slot(&self, address: u64) -> Option<BlockSlot> {
+        self.0.slot(address)
+    }
+
+    /// Who allocated the block that is kept here.
+    #[inline]
+    pub(crate) fn site(&self, slot: BlockSlot) -> Option<SiteId> {
+        self.0.at(slot).map(|block| block.site)
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = Block<K>> {

@@ -1,22 +1,35 @@
 //! Prefetches the memory that the next events will need.
 //!
 //! With a large heap, counting an event misses the cache twice, for the block and then for its row, and each event
-//! waits for the one before. Independent reads overlap. So the blocks of a few events, then their rows, are read
-//! before the events are counted; the values are discarded, but the memory is in the cache afterwards:
+//! waits for the one before. Independent reads overlap. So for a few events, what says where their blocks are, then the
+//! blocks, then their rows, are read before the events are counted; the values are discarded, but the memory is in the
+//! cache afterwards:
 //!
 //! ```text
-//!  32 events ──► their blocks, which say in which rows they count ──► these rows ──► counted one by one
+//!  32 events ──► where their blocks are ──► these, which say in which rows they count ──► the rows ──► counted
 //! ```
 
 use super::Load;
+use crate::count::heap::Heap;
 use crate::count::process::ProcessState;
 use crate::count::sites::SiteId;
 use crate::count::watch::Watch;
-use capture::{AHEAD, Action, Event};
+use capture::{AHEAD, Action, BlockSlot, Event};
 use std::hint::black_box;
 
 /// Number of blocks that fits into a core's own caches.
 const SMALL: usize = 1 << 14;
+
+/// What says in which row an event counts.
+#[derive(Clone, Copy)]
+enum Place<'h, K> {
+    /// The event's stack.
+    Row(Option<SiteId>),
+    /// The block that it frees.
+    Block(&'h Heap<K>, BlockSlot),
+    /// Nothing.
+    Nowhere,
+}
 
 impl<W: Watch> Load<'_, W> {
     /// Counts the next events, as [`Load::event`] does one by one, faster where heaps are large.
@@ -41,28 +54,38 @@ impl<W: Watch> Load<'_, W> {
         }
     }
 
+    // Cost: the loads of one loop do not depend on each other, so the processor waits for all of them at once.
     #[inline(never)]
     fn prefetch(&self, events: &[Event]) {
+        let mut places = [Place::Nowhere; AHEAD];
+        for (place, event) in places.iter_mut().zip(events) {
+            *place = self.place_of(event);
+        }
         let mut rows = [None; AHEAD];
-        for (row, event) in rows.iter_mut().zip(events) {
-            *row = self.row_of(event);
+        for (row, place) in rows.iter_mut().zip(places) {
+            *row = match place {
+                Place::Row(row) => row,
+                Place::Block(heap, slot) => heap.site(slot),
+                Place::Nowhere => None,
+            };
         }
         black_box(rows.iter().flatten().fold(0, |all, row| all ^ self.sites.glance(*row)));
     }
 
-    /// The row that an event will most likely count in.
-    fn row_of(&self, event: &Event) -> Option<SiteId> {
-        match event.action {
-            Action::Alloc { address, stack, .. } => {
+    /// What says in which row an event will most likely count.
+    fn place_of(&self, event: &Event) -> Place<'_, W::Attached> {
+        let place = match event.action {
+            Action::Alloc { address, stack, .. } => self.heap_of(event).map(|process| {
                 // The address is not in the heap as a rule: the probe reads the slot where the new block will go.
-                black_box(self.heap_of(event)?.heap.get(address));
-                self.sites.last_of(stack)
-            }
-            Action::Free { address, .. } | Action::ReallocBegin { address, .. } => {
-                self.heap_of(event)?.heap.get(address).map(|block| block.site)
-            }
+                black_box(process.heap.slot(address));
+                Place::Row(self.sites.last_of(stack))
+            }),
+            Action::Free { address, .. } | Action::ReallocBegin { address, .. } => self
+                .heap_of(event)
+                .and_then(|process| Some(Place::Block(&process.heap, process.heap.slot(address)?))),
             _ => None,
-        }
+        };
+        place.unwrap_or(Place::Nowhere)
     }
 
     fn heap_of(&self, event: &Event) -> Option<&ProcessState<W::Attached>> {
