@@ -83,7 +83,7 @@ fn process_that_executes_itself_can_be_attached_to() {
 
 /// Attaches in vain; returns the reason.
 fn refused(server: &Service) -> String {
-    let ran = server.run("attach", &["--patience", "200ms", "-o", "no.memprof"]);
+    let ran = server.run("attach", &["--timeout", "200ms", "-o", "no.memprof"]);
     assert_eq!(ran.code, 2, "{}", ran.stderr);
     assert!(ran.stderr.contains("did not answer"), "{}", ran.stderr);
     assert!(!server.world.path("no.memprof").exists());
@@ -142,7 +142,7 @@ fn idle_process_is_woken() {
     let server = Service::with_a_way("sleeps");
     for _ in 0..3 {
         let more =
-            ["--duration", "100ms", "--no-symbolize", "--patience", "1m", "--force", "-o", "it.memprof"];
+            ["--duration", "100ms", "--no-symbolize", "--timeout", "1m", "--force", "-o", "it.memprof"];
         let ran = server.run("attach", &more);
         // On a machine with too much to do it may first be said that it has not answered yet.
         assert_eq!(ran.code, 0, "{}", ran.stderr);
@@ -160,7 +160,7 @@ fn idle_process_is_woken() {
 fn waiting_says_what_for() {
     let server = Service::with_a_way("sleeps");
     for command in ["attach", "top"] {
-        let waiting = start(&server.world, server.tool(command, &["--patience", "1h", "--no-inject"]));
+        let waiting = start(&server.world, server.tool(command, &["--timeout", "1h", "--no-inject"]));
         wait_for("a note", || waiting.stderr().contains("Waiting for it, up to 1 h 00 min"));
         assert!(waiting.stderr().contains("answers at its next allocation or free"), "{}", waiting.stderr());
         waiting.signal(Signal::INT);
@@ -181,7 +181,7 @@ fn daemon_is_recorded_or_told_of() {
     page.wait_for_calls(1, 1000);
     let pid = page.pid().to_string();
     let attach = || -> Ran {
-        let mut tool = world.tool(["attach", &pid, "--patience", "2s", "--duration", "1s", "--no-symbolize"]);
+        let mut tool = world.tool(["attach", &pid, "--timeout", "2s", "--duration", "1s", "--no-symbolize"]);
         tool.args(["--quiet", "--output"]).arg(world.path("it.memprof"));
         wait(&world, tool)
     };

@@ -39,7 +39,7 @@ impl Program {
 
     /// A collector that records it.
     fn attach(&self, more: &[&str]) -> Running {
-        let options = ["--patience", "100s", "--output", "it.memprof"];
+        let options = ["--timeout", "100s", "--output", "it.memprof"];
         attach(&self.world, &self.pid(), &[&options, more].concat())
     }
 
@@ -278,7 +278,7 @@ fn faults_that_are_sent_come() {
     program.end();
     let program = Program::start(&fixture, &[Path::new("ignores")]);
     let (pid, world) = (program.pid(), &program.world);
-    let ran = wait(world, world.tool(["attach", &pid, "--patience", "500ms", "-o", "no.memprof"]));
+    let ran = wait(world, world.tool(["attach", &pid, "--timeout", "500ms", "-o", "no.memprof"]));
     assert!(ran.code == 2 && ran.stderr.contains("ignores SIGSEGV"), "{}", ran.stderr);
     program.end();
 }
@@ -327,7 +327,7 @@ fn threads_are_not_stopped_for_nothing() {
         count.and_then(|count| count.trim().parse::<u64>().ok()).expect("the kernel counts them")
     };
     let before = stops();
-    let mut tool = program.world.tool(["attach", &program.pid(), "--patience", "100s", "--no-symbolize"]);
+    let mut tool = program.world.tool(["attach", &program.pid(), "--timeout", "100s", "--no-symbolize"]);
     tool.arg("--output").arg(program.world.path("it.memprof"));
     let collector = start(&program.world, tool);
     std::thread::sleep(Duration::from_secs(2));
@@ -380,7 +380,7 @@ fn cleared_environment_does_not_matter() {
 fn sleeper_is_waited_for_and_woken() {
     let program = Program::start(&c("serves_in_its_way").flags(["-O1"]), &[Path::new("sleeps")]);
     let pid = program.pid();
-    let tool = program.world.tool(["attach", &pid, "--patience", "500ms", "--quiet", "-o", "no.memprof"]);
+    let tool = program.world.tool(["attach", &pid, "--timeout", "500ms", "--quiet", "-o", "no.memprof"]);
     let ran = wait(&program.world, tool);
     assert!(ran.code == 2 && ran.stderr.contains("did not answer"), "{}", ran.stderr);
     let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).expect("it runs");
@@ -402,7 +402,7 @@ fn loader_is_not_waited_for_in_a_thread_of_others() {
         &[&lender],
     );
     let pid = program.pid();
-    let tool = program.world.tool(["attach", &pid, "--patience", "500ms", "--quiet", "-o", "no.memprof"]);
+    let tool = program.world.tool(["attach", &pid, "--timeout", "500ms", "--quiet", "-o", "no.memprof"]);
     let ran = wait(&program.world, tool);
     assert!(ran.code == 2 && ran.stderr.contains("none of its threads reached a point"), "{}", ran.stderr);
     let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).expect("it runs");
@@ -478,7 +478,7 @@ fn second_moment_may_come_later() {
     let fixture = c("is_interrupted_in_between").flags(["-O1", "-D_GNU_SOURCE", "-rdynamic"]);
     let program = Program::start(&fixture, &[]);
     let (pid, world) = (program.pid(), &program.world);
-    let ran = wait(world, world.tool(["attach", &pid, "--patience", "2s", "-o", "no.memprof"]));
+    let ran = wait(world, world.tool(["attach", &pid, "--timeout", "2s", "-o", "no.memprof"]));
     assert!(ran.code == 2 && ran.stderr.contains("none of its threads reached a point"), "{}", ran.stderr);
     let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).expect("it runs");
     assert!(maps.contains("sysprof_memprof_preload") && !maps.contains("doorbell"), "{maps}");
@@ -541,7 +541,7 @@ fn a_thread_that_stays_in_the_loader_is_left_there() {
     };
     let attach_in_vain = |program: &Program| {
         program.world.write("closed", "");
-        let ran = wait(&program.world, program.world.tool(["attach", &program.pid(), "--patience", "2s"]));
+        let ran = wait(&program.world, program.world.tool(["attach", &program.pid(), "--timeout", "2s"]));
         assert_eq!(ran.code, 2, "{}", ran.stderr);
         assert!(ran.stderr.contains("has not returned from loading the agent for 2 s"), "{}", ran.stderr);
     };
@@ -553,7 +553,7 @@ fn a_thread_that_stays_in_the_loader_is_left_there() {
     let status = std::fs::read_to_string(format!("/proc/{}/status", left.pid())).expect("it runs");
     assert!(status.contains("TracerPid:\t0\n"), "{status}");
     // Nobody else can attach meanwhile.
-    let again = wait(&left.world, left.world.tool(["attach", &left.pid(), "--patience", "1s"]));
+    let again = wait(&left.world, left.world.tool(["attach", &left.pid(), "--timeout", "1s"]));
     assert!(again.code == 2 && again.stderr.contains("reached a point"), "{}", again.stderr);
     std::fs::remove_file(left.world.path("closed")).expect("it was made");
     left.page.wait_for_calls(1, before + 1000);
@@ -607,7 +607,7 @@ fn upgraded_files_do_not_matter() {
             std::fs::rename(world.path("other"), file).expect("it is ours");
         }
         let pid = running.pid().as_raw_nonzero().to_string();
-        let options = ["--patience", "100s", "--output", "it.memprof"];
+        let options = ["--timeout", "100s", "--output", "it.memprof"];
         let collector = if has_rights {
             attach(&world, &pid, &options)
         } else {

@@ -160,7 +160,7 @@ fn idle_service_in_its_own_namespaces_is_woken() {
     wait_for("the service", || page.pid() == 1);
     wait_for("its agent", || service_row(&world)["state"] == "dormant");
     let pid = number(&service_row(&world), "/pid").to_string();
-    let collector = attach(&world, &pid, &["--patience", "100s", "--output", "it.memprof"]);
+    let collector = attach(&world, &pid, &["--timeout", "100s", "--output", "it.memprof"]);
     collector.signal(Signal::INT);
     assert_eq!(collector.wait().code, 0);
     assert_eq!(info(&world, "it.memprof")["processes"][0]["pid"].to_string(), pid);

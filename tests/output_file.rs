@@ -66,7 +66,7 @@ fn interrupted_attach_leaves_the_output_as_it_was() {
     let service = Service::new(1);
     let output = service.world.write("it.memprof", BEFORE);
     service.signal(Signal::STOP);
-    let mut tool = service.tool("attach", &["--force", "--patience", "100s", "--no-inject", "-o"]);
+    let mut tool = service.tool("attach", &["--force", "--timeout", "100s", "--no-inject", "-o"]);
     tool.arg(&output);
     let attach = start(&service.world, tool);
     wait_for("attach to wait", || attach.stderr().contains("Waiting"));

@@ -321,7 +321,7 @@ fn silent_process_keeps_nobody_waiting() {
     let [(pid, ..), (other, ..)] = &sleepers;
     let tool = |more: &[&str]| {
         let mut tool =
-            server.world.tool(["attach", pid, "--patience", "1h", "--no-inject", "--no-symbolize", "-o"]);
+            server.world.tool(["attach", pid, "--timeout", "1h", "--no-inject", "--no-symbolize", "-o"]);
         tool.args(more);
         start(&server.world, tool)
     };
@@ -329,7 +329,7 @@ fn silent_process_keeps_nobody_waiting() {
     // Their time runs out while they are called in turn, and each is reported as silent.
     let ran = wait(
         &server.world,
-        server.world.tool(["attach", pid, other, "--no-inject", "--patience", "1s", "-o", "no.memprof"]),
+        server.world.tool(["attach", pid, other, "--no-inject", "--timeout", "1s", "-o", "no.memprof"]),
     );
     assert_eq!(ran.code, 2);
     assert!(
@@ -389,7 +389,7 @@ fn refusals_say_why() {
     sleeper.arg(&page.path).arg("1").env("LD_PRELOAD", agent(&world));
     let sleeper = start(&world, sleeper);
     let pid = page.pid().to_string();
-    let ran = wait(&world, world.tool(["attach", &pid, "--patience", "100ms", "-o", "no.memprof"]));
+    let ran = wait(&world, world.tool(["attach", &pid, "--timeout", "100ms", "-o", "no.memprof"]));
     assert!(ran.code == 2 && ran.stderr.contains("did not answer"), "{}", ran.stderr);
     let left: Vec<_> =
         fs::read_dir(world.path("agent")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
@@ -622,7 +622,7 @@ fn children_forked_in_an_answer_can_be_attached_to() {
         let pid = page.calls(child).mallocs_begun.to_string();
         // What its parent has closed since are the two listening sockets.
         assert_eq!(descriptors(&pid), of_parent + 2, "child {child}");
-        let options = ["--patience", "5s", "--duration", "50ms", "--no-symbolize", "--output", "it.memprof"];
+        let options = ["--timeout", "5s", "--duration", "50ms", "--no-symbolize", "--output", "it.memprof"];
         let mut tool = world.tool(["attach", &pid]);
         tool.args(options).arg("--force");
         let ran = wait(&world, tool);
@@ -646,7 +646,7 @@ fn durations_are_those_of_recordings() {
     wait_for("the sleeper", || page.pid() != 0);
     let durations = |pids: &[String]| {
         let mut tool = server.world.tool(["attach"]);
-        tool.args(pids).args(["--patience", "20s", "--duration", "300ms", "--no-symbolize", "--force"]);
+        tool.args(pids).args(["--timeout", "20s", "--duration", "300ms", "--no-symbolize", "--force"]);
         tool.args(["--output", "it.memprof"]);
         let ran = wait(&server.world, tool);
         assert_eq!(ran.code, 0, "{}", ran.stderr);
@@ -668,7 +668,7 @@ fn recordings_begin_with_their_first_process() {
     for aggregate in [&[] as &[&str], &["--aggregate"]] {
         server.signal(Signal::STOP);
         wait_for("it to stop", || server.state() == 'T');
-        let mut tool = server.tool("attach", &["--patience", "1m", "--duration", "300ms", "--force"]);
+        let mut tool = server.tool("attach", &["--timeout", "1m", "--duration", "300ms", "--force"]);
         tool.args(["--snapshot-every", "700ms", "--no-symbolize", "--output", "it.memprof"]).args(aggregate);
         let collector = start(&server.world, tool);
         wait_for("a note", || collector.stderr().contains("Waiting for it"));

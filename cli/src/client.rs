@@ -105,9 +105,9 @@ impl Client {
         url: &str,
         headers: impl IntoIterator<Item = (&'a str, &'a str)>,
         body: &[u8],
-        patience: Duration,
+        timeout: Duration,
     ) -> anyhow::Result<Answer> {
-        let mut request = self.0.post(url).config().timeout_global(Some(patience)).build();
+        let mut request = self.0.post(url).config().timeout_global(Some(timeout)).build();
         for (name, value) in headers {
             request = request.header(name, value);
         }

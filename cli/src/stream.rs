@@ -17,7 +17,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// Time limit for connecting, and for the acknowledgement of sent data.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Standard output, once it is the capture's. Anything else written to standard output then goes to standard error.
 static TAKEN: Mutex<Option<File>> = Mutex::new(None);
@@ -77,11 +77,11 @@ impl Stream {
 fn connect(address: &str) -> anyhow::Result<File> {
     let mut last = anyhow!("it has no address");
     for place in address.to_socket_addrs()? {
-        match TcpStream::connect_timeout(&place, PATIENCE) {
+        match TcpStream::connect_timeout(&place, TIMEOUT) {
             Ok(connection) => {
                 // Detects a receiver that disappears without closing the connection.
                 set_socket_keepalive(&connection, true)?;
-                set_tcp_user_timeout(&connection, u32::try_from(PATIENCE.as_millis()).unwrap_or(u32::MAX))?;
+                set_tcp_user_timeout(&connection, u32::try_from(TIMEOUT.as_millis()).unwrap_or(u32::MAX))?;
                 return Ok(File::from(OwnedFd::from(connection)));
             }
             Err(error) => last = error.into(),

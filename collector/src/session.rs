@@ -227,14 +227,14 @@ impl Session {
         Environment::new(agent, self.listener.name(), self.listener.key(), self.names_scripts)
     }
 
-    /// Records a running process that has the agent preloaded. It is called until it answers or `patience` runs out;
+    /// Records a running process that has the agent preloaded. It is called until it answers or `timeout` runs out;
     /// `manner` says whether it answers at its next allocation or free, or is made to answer sooner.
     ///
     /// # Errors
     /// Why it is not recorded.
-    pub fn attach(&self, pid: u32, patience: Duration, manner: CallMode) -> Result<(), Refusal> {
+    pub fn attach(&self, pid: u32, timeout: Duration, manner: CallMode) -> Result<(), Refusal> {
         let host = self.listener.host();
-        let image = attach::call(&host, pid, patience, manner)?;
+        let image = attach::call(&host, pid, timeout, manner)?;
         host.take_in(image);
         Ok(())
     }

@@ -28,7 +28,7 @@ use std::time::{Duration, Instant};
 
 /// How long a server may send less than [`SLOWEST`] bytes a second; `DEBUGINFOD_TIMEOUT` sets another number of
 /// seconds.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 /// Bytes a second below which a transfer makes no progress.
 const SLOWEST: &str = "1000";
 /// How long all requests of one lookup may take together.
@@ -56,7 +56,7 @@ pub struct Servers {
     /// Folder of fetched files.
     pub cache: PathBuf,
     /// How long a server may be silent.
-    pub patience: Duration,
+    pub timeout: Duration,
     /// Told that servers are being asked, when that takes long.
     pub notice: Option<Notice>,
 }
@@ -92,9 +92,9 @@ impl Servers {
             (None, Some(caches), _) => PathBuf::from(caches).join("debuginfod_client"),
             (None, None, home) => PathBuf::from(home?).join(".cache/debuginfod_client"),
         };
-        let patience = variable("DEBUGINFOD_TIMEOUT").and_then(|text| text.to_str()?.parse().ok());
-        let patience = patience.filter(|&seconds| seconds > 0).map_or(PATIENCE, Duration::from_secs);
-        cache.is_absolute().then_some(Servers { urls, cache, patience, notice: None })
+        let timeout = variable("DEBUGINFOD_TIMEOUT").and_then(|text| text.to_str()?.parse().ok());
+        let timeout = timeout.filter(|&seconds| seconds > 0).map_or(TIMEOUT, Duration::from_secs);
+        cache.is_absolute().then_some(Servers { urls, cache, timeout, notice: None })
     }
 }
 
@@ -235,7 +235,7 @@ impl Client {
         // `--disable` must come first: no curlrc of the user has any effect.
         curl.args(["--disable", "--silent", "--fail", "--location", "--max-redirs", "5", "--globoff"]);
         curl.args(["--proto", "=http,https", "--connect-timeout", CONNECT, "--max-filesize", LARGEST]);
-        curl.args(["--speed-limit", SLOWEST, "--speed-time", &seconds(self.servers.patience)]);
+        curl.args(["--speed-limit", SLOWEST, "--speed-time", &seconds(self.servers.timeout)]);
         curl.args(["--max-time", &seconds(left), "--user-agent", "sysprof-memprof"]);
         curl.args(["--write-out", "%{http_code}", "--output"]).arg(part).arg("--").arg(url);
         curl.stdin(Stdio::null()).stderr(Stdio::null());
@@ -287,7 +287,7 @@ mod tests {
             assert_eq!((servers.urls, servers.cache), (Vec::new(), cache));
         }
         let urls = ("DEBUGINFOD_URLS", "https://a.example/ http://b:1/sub  http://{c}");
-        for (more, cache, patience) in [
+        for (more, cache, timeout) in [
             (vec![("HOME", "/home/a")], "/home/a/.cache/debuginfod_client", 30),
             (vec![("HOME", "/home/a"), ("XDG_CACHE_HOME", "/c")], "/c/debuginfod_client", 30),
             (vec![("XDG_CACHE_HOME", "/c"), ("DEBUGINFOD_CACHE_PATH", "/d")], "/d", 30),
@@ -297,7 +297,7 @@ mod tests {
             let servers = of(&[vec![urls], more].concat()).unwrap();
             assert_eq!(servers.urls, ["https://a.example", "http://b:1/sub"]);
             assert_eq!(servers.cache, PathBuf::from(cache));
-            assert_eq!(servers.patience, Duration::from_secs(patience));
+            assert_eq!(servers.timeout, Duration::from_secs(timeout));
         }
     }
 }

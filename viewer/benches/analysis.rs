@@ -3,7 +3,7 @@
 
 mod support;
 
-use analysis::{Load, Metric, Names, Profile, Tree, functions};
+use analysis::{Metric, Names, Profile, ProfileBuilder, Tree, functions};
 use capture::{Action, Event, Frame, FrameId, Node, NodeId, Process, ProcessId, Tables, Thread, ThreadId};
 use std::time::Duration;
 use support::{Random, cpu_time};
@@ -58,7 +58,7 @@ fn count(live: usize) -> (Duration, Profile) {
     tables.nodes.extend((0..10_000).map(|_| Node { parent: NodeId::ROOT, frame: FrameId(0) }));
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
     let mut blocks = vec![0_u64; live];
-    let mut load = Load::new(&tables);
+    let mut builder = ProfileBuilder::new(&tables);
     let mut elapsed = Duration::ZERO;
     let mut batch = Vec::with_capacity(BATCH);
     let mut next = 0x7f00_0000_0000_u64;
@@ -81,12 +81,12 @@ fn count(live: usize) -> (Duration, Profile) {
         batch.push(Event { time: time as u64, thread, action });
         if batch.len() == BATCH || time + 1 == EVENTS {
             let start = cpu_time();
-            load.events(&batch);
+            builder.events(&batch);
             elapsed += cpu_time() - start;
             batch.clear();
         }
     }
-    (elapsed, load.finish())
+    (elapsed, builder.finish())
 }
 
 /// A process that holds many blocks, changes a hundred of them between forks, and whose children all live to the
@@ -98,9 +98,9 @@ fn fork_often() -> u64 {
     tables.processes.extend((0..FORKS).map(|_| child()));
     let thread = |process| Thread { process: ProcessId::from_index(process), ..Thread::default() };
     tables.threads.extend((0..=FORKS).map(thread));
-    let mut load = Load::new(&tables);
+    let mut builder = ProfileBuilder::new(&tables);
     let mut event = |thread: usize, action| {
-        load.event(&Event { time: 0, thread: ThreadId::from_index(thread), action });
+        builder.event(&Event { time: 0, thread: ThreadId::from_index(thread), action });
     };
     let alloc =
         |block: u64| Action::Alloc { address: block * 16, size: 16, alignment: 0, stack: NodeId::ROOT };
@@ -117,7 +117,7 @@ fn fork_often() -> u64 {
     for fork in 1..=FORKS {
         (1..=100).for_each(|block| event(fork, free(block * 7)));
     }
-    load.finish().anomalies().inherited_frees
+    builder.finish().anomalies().inherited_frees
 }
 
 /// A million stacks of depth 100, which share their outer frames as those of programs do: each differs from the
@@ -143,13 +143,13 @@ fn traces() -> (Tables, Profile) {
         }
         leaves.push(*path.last().expect("the root stays"));
     }
-    let mut load = Load::new(&tables);
+    let mut builder = ProfileBuilder::new(&tables);
     for (index, stack) in leaves.into_iter().enumerate() {
         let address = 0x1000 + index as u64 * 16;
         let action = Action::Alloc { address, size: 16, alignment: 0, stack };
-        load.event(&Event { time: index as u64, thread: ThreadId(0), action });
+        builder.event(&Event { time: index as u64, thread: ThreadId(0), action });
     }
-    let profile = load.finish();
+    let profile = builder.finish();
     (tables, profile)
 }
 

@@ -6,7 +6,7 @@
 mod support;
 
 use analysis::query::{Part, Query};
-use analysis::{Counting, Load, Profile};
+use analysis::{Counting, Profile, ProfileBuilder};
 use capture::{
     Action, Chunk, ChunkKind, Event, Frame, FrameId, Metadata, NodeId, Process, Reader, Summary, Thread,
     ThreadId, Writer,
@@ -64,14 +64,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// A pass over all events.
 fn count(path: &Path) -> Profile {
     let reader = Reader::open(path).expect("the capture is there");
-    let mut load = Load::new(reader.tables());
+    let mut builder = ProfileBuilder::new(reader.tables());
     let chunks = 0..reader.index().len();
     let read = reader.for_each_batch_ahead(chunks, |_, events| {
-        load.events(events);
+        builder.events(events);
         true
     });
     read.expect("it is whole");
-    load.finish()
+    builder.finish()
 }
 
 fn ask(path: &Path, part: Part) -> Profile {

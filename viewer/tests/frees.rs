@@ -3,7 +3,7 @@
 use crate::support::Made;
 use analysis::lifetimes::{Age, BlockStats, Endpoint, Frees, FreesRow, Order, Side};
 use analysis::query::{Filter, Part, Pattern, Query};
-use analysis::{Amount, Load, Metric, Profile, Site};
+use analysis::{Amount, Metric, Profile, ProfileBuilder, Site};
 use capture::{Action, Ended, FREE_STACKS, NodeId, ReallocOutcome, ThreadId};
 use engine::lens::Lens;
 use engine::{Analyzer, Loaded, Naming, Recorded};
@@ -549,9 +549,9 @@ proptest! {
         }
         made.end(process, one, Ended::Exited(0));
         let found = |side| {
-            let mut load = Load::watched(&made.tables, Frees::new(&made.tables));
-            load.events(&made.events);
-            let rows = load.finish_watched().1.finish(side, Order::Blocks);
+            let mut builder = ProfileBuilder::watched(&made.tables, Frees::new(&made.tables));
+            builder.events(&made.events);
+            let rows = builder.finish_watched().1.finish(side, Order::Blocks);
             assert!(rows.is_sorted_by_key(|row| std::cmp::Reverse(row.sum.blocks.blocks)));
             rows
         };

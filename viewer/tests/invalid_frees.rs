@@ -2,7 +2,7 @@
 
 use crate::support::Made;
 use analysis::lifetimes::{Cause, InvalidFreeRow, Suspects};
-use analysis::{Load, Profile};
+use analysis::{Profile, ProfileBuilder};
 use capture::{Action, Ended, NodeId, Process, ProcessId, ReallocOutcome, ThreadId};
 use engine::{Loaded, Source};
 use proptest::prelude::*;
@@ -11,9 +11,9 @@ use report::{json, views};
 
 /// What two passes find, of so many at most.
 fn invalid(made: &Made, limit: usize) -> (Profile, Vec<InvalidFreeRow>, u64) {
-    let mut first = Load::watched(&made.tables, Suspects::new(limit));
+    let mut first = ProfileBuilder::watched(&made.tables, Suspects::new(limit));
     first.events(&made.events);
-    let mut second = Load::watched(&made.tables, first.finish_watched().1.finish());
+    let mut second = ProfileBuilder::watched(&made.tables, first.finish_watched().1.finish());
     second.events(&made.events);
     let (profile, frees) = second.finish_watched();
     let (rows, more) = frees.finish();

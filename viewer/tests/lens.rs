@@ -3,7 +3,7 @@
 use crate::support::Made;
 use crate::support::fixtures::{rich, sampled};
 use analysis::query::{Expression, Pattern};
-use analysis::{Cost, Load, Metric, Share, Tree, functions};
+use analysis::{Cost, Metric, ProfileBuilder, Share, Tree, functions};
 use capture::{Action, Ended, FREE_STACKS, Frame, Module, ModuleId, NodeId, Process, Pseudo};
 use engine::lens::Lens;
 use engine::{Grouping, Loaded, Source};
@@ -121,9 +121,9 @@ fn threads_are_selected_and_grouped() {
     made.end(process, first, Ended::Exited(0));
     let loaded = |lens: &Lens| {
         assert!(lens.asks_for_threads());
-        let mut load = Load::new(&made.tables).by_threads();
-        load.events(&made.events);
-        lens.apply(Loaded::new(made.tables.clone(), load.finish(), Source::default()))
+        let mut builder = ProfileBuilder::new(&made.tables).by_threads();
+        builder.events(&made.events);
+        lens.apply(Loaded::new(made.tables.clone(), builder.finish(), Source::default()))
     };
     for (text, expected) in [("thread:worker*", 15), ("thread:5000", 100), ("not thread:\"worker 2\"", 100)] {
         let lens = Lens { filter: Some(text.parse().unwrap()), ..Lens::default() };
@@ -671,9 +671,9 @@ fn only_owners_that_allocate_are_told_to_have_nothing() {
     made.alloc(one, 0x2000, 10, library);
     made.end(process, one, Ended::Exited(0));
     let profile = || {
-        let mut load = Load::new(&made.tables).by_threads();
-        load.events(&made.events);
-        load.finish()
+        let mut builder = ProfileBuilder::new(&made.tables).by_threads();
+        builder.events(&made.events);
+        builder.finish()
     };
     assert!(profile().sites.iter().any(|site| site.thread == Some(two)), "it has a row of what it frees");
     for group in [Grouping::Thread, Grouping::Module] {
@@ -688,12 +688,12 @@ fn only_owners_that_allocate_are_told_to_have_nothing() {
 
 fn many_loaded(group: &Grouping) -> Loaded {
     let made = many_processes();
-    let mut load = Load::new(&made.tables);
+    let mut builder = ProfileBuilder::new(&made.tables);
     if *group == Grouping::Thread {
-        load = load.by_threads();
+        builder = builder.by_threads();
     }
-    load.events(&made.events);
-    let profile = load.finish();
+    builder.events(&made.events);
+    let profile = builder.finish();
     Loaded::new(made.tables, profile, Source::default())
 }
 

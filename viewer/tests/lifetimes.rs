@@ -6,7 +6,7 @@ use analysis::lifetimes::{
     Frees, History, Lifetimes, Order, PAGE, Pages, ReallocRow, Reallocs, Side, Sizes, Temporary, Threads,
 };
 use analysis::query::{Part, Query};
-use analysis::{Amount, Load, Watch, lines};
+use analysis::{Amount, ProfileBuilder, Watch, lines};
 use capture::{Action, Ended, Module, NodeId, ReallocOutcome, Tables};
 use engine::{Analyzer, Loaded, Naming, Source};
 use proptest::prelude::*;
@@ -16,9 +16,9 @@ use report::{ReportOptions, json, views};
 use std::collections::BTreeMap;
 
 fn watched<W: Watch>(made: &Made, watch: impl FnOnce(&Tables) -> W) -> (Loaded, W) {
-    let mut load = Load::watched(&made.tables, watch(&made.tables));
-    load.events(&made.events);
-    let (profile, watch) = load.finish_watched();
+    let mut builder = ProfileBuilder::watched(&made.tables, watch(&made.tables));
+    builder.events(&made.events);
+    let (profile, watch) = builder.finish_watched();
     (
         Loaded::new(
             made.tables.clone(),
@@ -360,11 +360,11 @@ fn freed_pages_lie_under_the_highest_block() {
     let table = |unmaps: bool, ended: Ended| {
         let mut made = Made::new();
         let (process, thread) = made.process("app");
-        let (load, keep) = (made.stack("main > load"), made.stack("main > keep"));
-        made.alloc(thread, BASE, 10 * PAGE, load);
+        let (builder, keep) = (made.stack("main > load"), made.stack("main > keep"));
+        made.alloc(thread, BASE, 10 * PAGE, builder);
         made.alloc(thread, BASE + 10 * PAGE + 0x20, 40, keep);
-        made.alloc(thread, BASE + 11 * PAGE, 3 * PAGE, load);
-        made.alloc(thread, MAPPED, 1 << 20, load);
+        made.alloc(thread, BASE + 11 * PAGE, 3 * PAGE, builder);
+        made.alloc(thread, MAPPED, 1 << 20, builder);
         for block in [BASE, BASE + 11 * PAGE, MAPPED] {
             made.free(thread, block);
         }

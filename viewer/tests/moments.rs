@@ -3,7 +3,7 @@
 use crate::support::Made;
 use crate::support::fixtures::rich;
 use analysis::query::{Filter, Part, Pattern, Query, Selected};
-use analysis::{Amount, Cost, Load, Profile, Span};
+use analysis::{Amount, Cost, Profile, ProfileBuilder, Span};
 use capture::{Action, Ended, Event, MarkKind, NodeId, ProcessId, ReallocOutcome, Summary, ThreadId};
 use engine::lens::Lens;
 use engine::{Analyzer, Naming, compare_moments};
@@ -67,11 +67,11 @@ fn every_moment_is_the_state_after_its_events() {
         for half in 0..2 * made.events.len() as u64 + 4 {
             let time = half * 500_000;
             let events = made.events.iter().take_while(|event| event.time <= time);
-            let mut load = Load::new(&made.tables);
+            let mut builder = ProfileBuilder::new(&made.tables);
             let all = events.clone().count() == made.events.len();
-            events.for_each(|event| _ = load.event(event));
-            load.hold_peak();
-            let expected = if all { load.finish() } else { load.cut().0 };
+            events.for_each(|event| _ = builder.event(event));
+            builder.hold_peak();
+            let expected = if all { builder.finish() } else { builder.cut().0 };
             let found = at(&path, &format!("{time}ns"));
             assert_eq!(numbers(&found), numbers(&expected), "at {time} ns");
             assert!(matches!(found.span, Span::At(at) if at.time == time));
@@ -102,9 +102,9 @@ fn large_captures_are_those_of_their_events() {
     }
     writer.finish(&Summary { duration_ns: made.events.last().unwrap().time, ..Summary::default() }).unwrap();
     let counted = |events: &[Event]| {
-        let mut load = Load::new(&made.tables);
-        load.events(events);
-        load.finish()
+        let mut builder = ProfileBuilder::new(&made.tables);
+        builder.events(events);
+        builder.finish()
     };
     let whole = ask(&path, &Query::default());
     assert_eq!(numbers(&whole), numbers(&counted(&made.events)));

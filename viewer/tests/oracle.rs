@@ -8,7 +8,7 @@ mod naive;
 mod ranges;
 
 use crate::support::Made;
-use analysis::{Cost, Load, Profile, Reason};
+use analysis::{Cost, Profile, ProfileBuilder, Reason};
 use capture::{
     Action, Ended, Event, FREE_STACKS, NodeId, Process, ProcessEnd, ProcessId, ReallocOutcome, Tables,
     ThreadId,
@@ -169,9 +169,9 @@ proptest! {
     #[test]
     fn births_and_deaths_add_up(events in events()) {
         let made = Made { tables: family(), events, ..Made::default() };
-        let mut load = Load::watched(&made.tables, lifetimes::Lifetimes::default());
-        load.events(&made.events);
-        let (profile, lifetimes) = load.finish_watched();
+        let mut builder = ProfileBuilder::watched(&made.tables, lifetimes::Lifetimes::default());
+        builder.events(&made.events);
+        let (profile, lifetimes) = builder.finish_watched();
         prop_assert!(lifetimes.confused.is_empty(), "{:#?}", lifetimes.confused);
         prop_assert_eq!(lifetimes.immortal(), 0);
         prop_assert_eq!(lifetimes.events, profile.events);

@@ -66,7 +66,7 @@ pub(crate) struct Arguments {
     /// A process answers at its next allocation or free. If it makes none for a second, it is woken with ptrace, if
     /// the system permits that.
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = values::duration)]
-    patience: Duration,
+    timeout: Duration,
     /// Do not use ptrace: skip processes without the agent, and do not wake those that do not answer
     #[arg(long)]
     no_inject: bool,
@@ -102,7 +102,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     // Shells make background jobs ignore ^C; here it is the way to end the recording.
     let signals = Signals::catch(&[Signal::Interrupt]).context("cannot receive signals")?;
     let quiet = arguments.recording.quiet;
-    let mut attacher = Attacher::new(arguments.patience, quiet, !arguments.no_inject, &signals)
+    let mut attacher = Attacher::new(arguments.timeout, quiet, !arguments.no_inject, &signals)
         .for_duration(arguments.duration);
     attacher.prepare(&pids)?;
     let current = Current::default();

@@ -21,7 +21,7 @@ const TURN: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub(super) struct Attacher<'s> {
     /// How long to wait for processes that do not answer.
-    patience: Duration,
+    timeout: Duration,
     /// Prints nothing about waiting.
     quiet: bool,
     /// Signals that end the waiting.
@@ -52,10 +52,10 @@ pub(super) fn take_back(injected: Vec<Injection>) {
 }
 
 impl<'s> Attacher<'s> {
-    /// Waits for each process up to `patience`, and says so unless `quiet`.
-    pub(super) fn new(patience: Duration, quiet: bool, injects: bool, signals: &'s Signals) -> Attacher<'s> {
+    /// Waits for each process up to `timeout`, and says so unless `quiet`.
+    pub(super) fn new(timeout: Duration, quiet: bool, injects: bool, signals: &'s Signals) -> Attacher<'s> {
         let (injected, refused) = (Vec::new(), Vec::new());
-        Attacher { patience, quiet, signals, injects, injected, refused, duration: None, began: None }
+        Attacher { timeout, quiet, signals, injects, injected, refused, duration: None, began: None }
     }
 
     /// The same for a recording with a limited duration.
@@ -90,7 +90,7 @@ impl<'s> Attacher<'s> {
             let is_beside = matches!(refusal, Refusal::NoDoorbell { .. })
                 && matches!(
                     why.downcast_ref(),
-                    Some(inject::Refusal::Deaf | inject::Refusal::Unreachable { .. })
+                    Some(inject::Refusal::WithoutDoorbell | inject::Refusal::Unreachable { .. })
                 );
             let why =
                 if is_beside { String::new() } else { format!(". The agent cannot be injected now: {why}") };
@@ -112,9 +112,9 @@ impl<'s> Attacher<'s> {
     /// Attaches to all processes that can be recorded, and returns their number; fails if there are none. A process
     /// that does not answer does not delay the others. Then the capture gets its name.
     pub(super) fn all(&mut self, session: &Session, pids: &[u32]) -> Result<usize, Failure> {
-        let deadline = Instant::now() + self.patience;
+        let deadline = Instant::now() + self.timeout;
         // In the first lap each has its turn, however many there are.
-        let mut least = self.patience;
+        let mut least = self.timeout;
         let (mut waiting, mut texts) = (pids.to_vec(), Vec::new());
         let mut has_said = self.quiet;
         let mut manner = CallMode::Passive;
@@ -157,7 +157,7 @@ impl<'s> Attacher<'s> {
     }
 
     fn say_who_is_waited_for(&self, first: &str, others: usize) {
-        let most = duration(u64::try_from(self.patience.as_nanos()).unwrap_or(u64::MAX));
+        let most = duration(u64::try_from(self.timeout.as_nanos()).unwrap_or(u64::MAX));
         message::note(&match others {
             0 => format!("{first}. Waiting for it, up to {most}"),
             _ => format!("{first}. Waiting for it and {others} more, up to {most}"),
@@ -169,7 +169,7 @@ impl<'s> Attacher<'s> {
         &mut self,
         session: &Session,
         pid: u32,
-        patience: Duration,
+        timeout: Duration,
         manner: CallMode,
     ) -> Result<(), Refused> {
         let refused = |attacher: &Self| {
@@ -177,12 +177,12 @@ impl<'s> Attacher<'s> {
             text.map_or(Ok(()), |text| Err(Refused { text, may_pass: false }))
         };
         refused(self)?;
-        match session.attach(pid, patience, manner) {
+        match session.attach(pid, timeout, manner) {
             // It has executed another program since.
             Err(refusal) if self.injects && lacks_the_agent(&refusal) => {
                 self.inject_or_note(pid, &refusal);
                 refused(self)?;
-                Ok(session.attach(pid, patience, manner)?)
+                Ok(session.attach(pid, timeout, manner)?)
             }
             called => Ok(called?),
         }
@@ -191,7 +191,7 @@ impl<'s> Attacher<'s> {
     fn inject(&mut self, pid: u32) -> anyhow::Result<()> {
         let agent = agent::provide()?;
         make_doorbell().map_err(|error| anyhow!("there is no doorbell: {error}"))?;
-        self.injected.push(Injection::new(pid, &agent.path, self.patience)?);
+        self.injected.push(Injection::new(pid, &agent.path, self.timeout)?);
         Ok(())
     }
 }

@@ -41,7 +41,7 @@ use std::time::Duration;
 /// How often to look for processes that are gone.
 const ROUND: Duration = Duration::from_secs(1);
 /// How long to wait for a process that does not answer.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 /// How much of that passes before it is made to answer, if that is permitted.
 const UNDISTURBED: Duration = Duration::from_secs(1);
 
@@ -277,7 +277,7 @@ impl Requests {
         let session = session.map_err(|failure| failure.to_text())?;
         // A process that calls the allocator now and then is not disturbed.
         let attach = |pid: &u32| match session.attach(*pid, UNDISTURBED, CallMode::Passive) {
-            Err(refusal) if refusal.may_pass() => session.attach(*pid, PATIENCE, CallMode::Wake),
+            Err(refusal) if refusal.may_pass() => session.attach(*pid, TIMEOUT, CallMode::Wake),
             called => called,
         };
         let refusals: Vec<_> = pids.iter().filter_map(|pid| attach(pid).err()).collect();

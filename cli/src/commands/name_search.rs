@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// How long a search runs before the line appears.
-pub(super) const PATIENCE: Duration = Duration::from_secs(1);
+pub(super) const DELAY: Duration = Duration::from_secs(1);
 /// Time between two updates of the line.
 pub(super) const PERIOD: Duration = Duration::from_millis(200);
 

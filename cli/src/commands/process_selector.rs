@@ -125,7 +125,7 @@ impl ProcessSelector {
             .iter()
             .filter_map(|&pid| match state(pid)? {
                 State::Recorded(collector) => Some(Recorded { pid, collector }),
-                State::Dormant | State::Deaf | State::Bypassed => None,
+                State::Dormant | State::WithoutDoorbell | State::Bypassed => None,
             })
             .collect();
         match self {

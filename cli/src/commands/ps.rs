@@ -81,7 +81,7 @@ impl Row<'_> {
             State::Dormant => ("dormant", None),
             State::Recorded(by) => ("recorded", Some(*by)),
             State::Bypassed => ("bypassed", None),
-            State::Deaf => ("not attachable", None),
+            State::WithoutDoorbell => ("not attachable", None),
         };
         Row { pid: *pid, uid: *uid, state, collector, since_seconds: since.as_secs_f64(), command }
     }

@@ -255,14 +255,14 @@ pub(super) fn tell_what_is_kept(result: &Result<Finished, Error>) {
 
 fn watch(signals: &Signals, names: &Shown, finished: &AtomicBool, code: u8) {
     // Names of a browser, or from debuginfo servers, take a while.
-    let mut patience = name_search::PATIENCE;
+    let mut wait = name_search::DELAY;
     let mut given_up: Option<Instant> = None;
     loop {
         let is_drawn = names.is_wanted();
-        match signals.next(if is_drawn { patience } else { IDLE }) {
+        match signals.next(if is_drawn { wait } else { IDLE }) {
             Ok(None) if is_drawn => {
                 names.draw();
-                patience = name_search::PERIOD;
+                wait = name_search::PERIOD;
             }
             Ok(None | Some(Received { signal: Signal::Child | Signal::Snapshot, .. })) => {}
             // Acquire pairs with the Release in `finish`.

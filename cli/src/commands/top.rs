@@ -86,7 +86,7 @@ pub(crate) struct Arguments {
     /// A process answers at its next allocation or free. If it makes none for a second, it is woken with ptrace, if
     /// the system permits that.
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = values::duration)]
-    patience: Duration,
+    timeout: Duration,
     /// Do not use ptrace: fail if the process does not have the agent, and do not wake it if it does not answer
     #[arg(long)]
     no_inject: bool,

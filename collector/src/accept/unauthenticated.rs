@@ -15,7 +15,7 @@ use shared_ring::handshake::Verdict;
 use std::time::{Duration, Instant};
 
 /// A client silent for this long is given up.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(1);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(1);
 /// Most silent clients of root and our own user; more wait to be accepted.
 const SILENT: usize = 256;
 /// Most silent clients of all other users together.
@@ -79,7 +79,7 @@ impl Waiting {
 
     /// Gives up clients that were silent for too long.
     pub(crate) fn give_up(&mut self) {
-        self.0.retain(|one| one.since.elapsed() < PATIENCE);
+        self.0.retain(|one| one.since.elapsed() < TIMEOUT);
     }
 
     /// Takes out the clients that have spoken.
@@ -92,8 +92,8 @@ impl Waiting {
     /// accepted again.
     pub(crate) fn ready(&self, listening: &ListeningSocket, over: &Alarm) -> Ready {
         // They became silent in this order.
-        let patience = self.0.first().map(|one| PATIENCE.saturating_sub(one.since.elapsed()));
-        let wait = patience.into_iter().chain(listening.rest()).min();
+        let timeout = self.0.first().map(|one| TIMEOUT.saturating_sub(one.since.elapsed()));
+        let wait = timeout.into_iter().chain(listening.rest()).min();
         let wait = wait.map(|rest| Timespec {
             tv_sec: rest.as_secs().cast_signed(),
             tv_nsec: rest.subsec_nanos().into(),

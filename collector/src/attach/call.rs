@@ -33,7 +33,7 @@ const AGAIN: Duration = Duration::from_millis(20);
 /// How long one collector calls before it lets others call.
 const AT_ONCE: Duration = Duration::from_millis(200);
 /// An agent that has connected says hello and takes its memory within milliseconds, unless it was stopped.
-const PATIENCE: Duration = Duration::from_secs(1);
+const TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Time after its start by which a program has loaded its preloaded libraries.
 const BEGINNING: Duration = Duration::from_millis(500);
@@ -49,9 +49,9 @@ pub enum CallMode {
     Wake,
 }
 
-/// Has `host` record a process, calling it until it answers or `patience` runs out.
-pub(crate) fn call(host: &Host, pid: u32, patience: Duration, mode: CallMode) -> Result<Arc<Image>, Refusal> {
-    let deadline = Instant::now() + patience;
+/// Has `host` record a process, calling it until it answers or `timeout` runs out.
+pub(crate) fn call(host: &Host, pid: u32, timeout: Duration, mode: CallMode) -> Result<Arc<Image>, Refusal> {
+    let deadline = Instant::now() + timeout;
     let process = find_once_begun(pid, deadline)?;
     if let Some(Confinement { calls, is_deadly }) = Confinement::of(pid) {
         return Err(Refusal::Confined { pid, calls, is_deadly });
@@ -63,7 +63,7 @@ pub(crate) fn call(host: &Host, pid: u32, patience: Duration, mode: CallMode) ->
     let (mut has_called, mut is_taken, mut is_busy) = (false, false, false);
     let (waker, mut unwoken) = match mode {
         CallMode::Passive => (None, None),
-        CallMode::Wake => match Waker::new(pid, &process.agent, patience) {
+        CallMode::Wake => match Waker::new(pid, &process.agent, timeout) {
             Ok(waker) => (Some(waker), None),
             Err(refusal) => (None, Some(refusal)),
         },
@@ -174,7 +174,7 @@ fn find(pid: u32) -> Result<Preloaded, Refusal> {
     let process = found?.ok_or(Refusal::NotPreloaded { pid })?;
     match process.state {
         State::Recorded(by) if by != std::process::id() => Err(Refusal::Recorded { pid, by }),
-        State::Deaf | State::Bypassed => Err(Refusal::NoDoorbell { pid }),
+        State::WithoutDoorbell | State::Bypassed => Err(Refusal::NoDoorbell { pid }),
         // Recorded by us: a recording that has just ended, which the process has yet to notice.
         State::Recorded(_) | State::Dormant => Ok(process),
     }
@@ -261,10 +261,10 @@ impl Drop for CallbackSocket<'_> {
     }
 }
 
-fn is_readable(socket: &OwnedFd, patience: Duration) -> bool {
-    let patience =
-        Timespec { tv_sec: patience.as_secs().cast_signed(), tv_nsec: patience.subsec_nanos().into() };
-    matches!(poll(&mut [PollFd::new(socket, PollFlags::IN)], Some(&patience)), Ok(1..))
+fn is_readable(socket: &OwnedFd, timeout: Duration) -> bool {
+    let timeout =
+        Timespec { tv_sec: timeout.as_secs().cast_signed(), tv_nsec: timeout.subsec_nanos().into() };
+    matches!(poll(&mut [PollFd::new(socket, PollFlags::IN)], Some(&timeout)), Ok(1..))
 }
 
 /// Answers the client that connected; returns the image once the called process has it.
@@ -299,7 +299,7 @@ fn answer(host: &Host, socket: &OwnedFd, pid: u32) -> Result<Option<Arc<Image>>,
 /// The agent's next message, unless it goes.
 fn next_hello(agent: &OwnedFd) -> Option<Hello> {
     let mut message = [0; MESSAGE];
-    let has_spoken = is_readable(agent, PATIENCE);
+    let has_spoken = is_readable(agent, TIMEOUT);
     let (length, _) =
         rustix::net::recv(agent, &mut message, RecvFlags::DONTWAIT).ok().filter(|_| has_spoken)?;
     Hello::from_bytes(&message).filter(|_| length == MESSAGE)

@@ -67,7 +67,7 @@ impl fmt::Display for NoAnswerReason {
             NoAnswerReason::Unknown => f.write_str(
                 "A process answers at its next allocation or free; this one makes none now, or has \
                  forbidden itself to connect. Give it something to do, such as a request to a service, or \
-                 wait longer (--patience)",
+                 wait longer (--timeout)",
             ),
             NoAnswerReason::Stopped => {
                 f.write_str("It is stopped: resume it with kill -CONT, or from its debugger")
@@ -117,7 +117,7 @@ mod tests {
             assert_eq!(NoAnswerReason::of(pid, Path::new("/proc")), NoAnswerReason::Unknown);
         }
         let idle = NoAnswerReason::Unknown.to_string();
-        assert!(idle.contains("Give it something to do") && idle.contains("--patience"), "{idle}");
+        assert!(idle.contains("Give it something to do") && idle.contains("--timeout"), "{idle}");
         let folder = PathBuf::from("/no/such/folder");
         let hindrance = NoAnswerReason::of(std::process::id(), &folder);
         assert!(hindrance.to_string().contains("no /no/such/folder"), "{hindrance}");

@@ -49,7 +49,7 @@ pub enum State {
     /// It is recorded by this process.
     Recorded(u32),
     /// It found no doorbell when it began.
-    Deaf,
+    WithoutDoorbell,
     /// It got its agent from an earlier recording, and calls past it since: it gets it again when it is attached to.
     Bypassed,
 }
@@ -108,7 +108,7 @@ fn describe(pid: u32, maps: Maps, collectors: &HashMap<u64, u32>) -> Option<Prel
         // Its collector is gone; the process will notice by itself.
         (None, Some(_)) => State::Dormant,
         (None, None) if maps.agent.as_ref().is_some_and(|agent| is_injected(pid, agent)) => State::Bypassed,
-        (None, None) => State::Deaf,
+        (None, None) => State::WithoutDoorbell,
     };
     let recorded = collector.and_then(|by| age_of_segment(by, &maps.segments));
     let process = procfs::process::Process::new(pid.cast_signed()).ok()?;

@@ -49,16 +49,16 @@ impl Backlog {
     /// Waits until there is room for one more, reporting the outcome of written ones; false when that may never
     /// happen.
     pub(crate) fn has_room(&mut self, mut done: impl FnMut(Answer)) -> bool {
-        let mut patience = Duration::ZERO;
+        let mut timeout = Duration::ZERO;
         while let Some(oldest) = self.waiting.front() {
-            match oldest.done_within(patience) {
+            match oldest.done_within(timeout) {
                 Some(answer) => {
                     done(answer);
                     self.waiting.pop_front();
                 }
                 None if !self.is_full() => break,
                 None if self.writer.stands_still() => return false,
-                None => patience = LOOK,
+                None => timeout = LOOK,
             }
         }
         true

@@ -28,7 +28,7 @@ const AT_ONCE: usize = 32;
 /// Longest packet, in bytes.
 const LONGEST: usize = 64 << 10;
 /// How long a client may take to send its command.
-const PATIENCE: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
+const TIMEOUT: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 
 /// A collector's answer: what it did, or why not.
 pub type Answer = Result<String, String>;
@@ -155,7 +155,7 @@ fn answer(client: &OwnedFd, handler: &CommandHandler) -> io::Result<()> {
 }
 
 fn receive(socket: &OwnedFd) -> io::Result<Vec<u8>> {
-    if poll(&mut [PollFd::new(socket, PollFlags::IN)], Some(&PATIENCE))? == 0 {
+    if poll(&mut [PollFd::new(socket, PollFlags::IN)], Some(&TIMEOUT))? == 0 {
         return Err(io::ErrorKind::TimedOut.into());
     }
     let mut packet = vec![0; LONGEST];

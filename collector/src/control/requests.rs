@@ -92,8 +92,8 @@ impl Unwritten {
     }
 
     /// Waits for this long at most; `None` if the scan is not written yet.
-    pub(crate) fn done_within(&self, patience: Duration) -> Option<Answer> {
-        match self.answer.recv_timeout(patience) {
+    pub(crate) fn done_within(&self, timeout: Duration) -> Option<Answer> {
+        match self.answer.recv_timeout(timeout) {
             Ok(is_known) => Some(self.answer_of(Some(is_known))),
             Err(mpsc::RecvTimeoutError::Disconnected) => Some(self.answer_of(None)),
             Err(mpsc::RecvTimeoutError::Timeout) => None,

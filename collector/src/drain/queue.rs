@@ -122,10 +122,10 @@ impl Receiver {
         Caller(self.0.clone())
     }
 
-    /// Waits up to `patience` for the next batch.
-    pub(crate) fn receive(&self, patience: Duration) -> Received {
+    /// Waits up to `timeout` for the next batch.
+    pub(crate) fn receive(&self, timeout: Duration) -> Received {
         let is_waiting = |state: &mut State| state.batches.is_empty() && !state.is_over && !state.is_called;
-        let waited = self.0.filled.wait_timeout_while(self.0.state(), patience, is_waiting);
+        let waited = self.0.filled.wait_timeout_while(self.0.state(), timeout, is_waiting);
         let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
         state.is_called = false;
         match state.batches.pop_front() {

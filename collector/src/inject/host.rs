@@ -75,7 +75,7 @@ pub(super) struct Host {
     /// Address of the instructions by which signal handlers return.
     pub(super) restorer: u64,
     /// How long to wait for calls.
-    pub(super) patience: Duration,
+    pub(super) timeout: Duration,
     /// Base address of the agent.
     pub(super) base: Option<u64>,
     /// The agent's mapped file, which may have been renamed since.
@@ -87,16 +87,16 @@ pub(super) struct Host {
 
 impl Host {
     /// A process that is to have our agent's file, or has it.
-    pub(super) fn new(pid: u32, agent: &Path, patience: Duration) -> Result<Host, Refusal> {
-        Host::with_agent(pid, agent, agent, patience)
+    pub(super) fn new(pid: u32, agent: &Path, timeout: Duration) -> Result<Host, Refusal> {
+        Host::with_agent(pid, agent, agent, timeout)
     }
 
     /// A process that has had an agent from its start, perhaps from a folder where we have none.
-    pub(super) fn preloaded(pid: u32, agent: &Path, patience: Duration) -> Result<Host, Refusal> {
-        Host::with_agent(pid, agent, &inside(pid, agent), patience)
+    pub(super) fn preloaded(pid: u32, agent: &Path, timeout: Duration) -> Result<Host, Refusal> {
+        Host::with_agent(pid, agent, &inside(pid, agent), timeout)
     }
 
-    fn with_agent(pid: u32, agent: &Path, file: &Path, patience: Duration) -> Result<Host, Refusal> {
+    fn with_agent(pid: u32, agent: &Path, file: &Path, timeout: Duration) -> Result<Host, Refusal> {
         refusal::check(pid)?;
         let memory = Memory::of(pid).map_err(|error| Refusal::of(pid, error))?;
         let maps = maps(pid)?;
@@ -129,7 +129,7 @@ impl Host {
             leave,
             answer,
             restorer: 0,
-            patience,
+            timeout,
             base: None,
             mapped: None,
             by_name,

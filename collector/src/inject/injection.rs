@@ -23,13 +23,13 @@ pub struct Injection {
 
 impl Injection {
     /// Loads the agent's file into a process and puts its hooks in front of the allocator's functions. One of the
-    /// process's threads is stopped for some milliseconds, at a safe point, for which this waits until `patience`
+    /// process's threads is stopped for some milliseconds, at a safe point, for which this waits until `timeout`
     /// runs out.
     ///
     /// # Errors
     /// Why the agent cannot be loaded.
-    pub fn new(pid: u32, agent: &Path, patience: Duration) -> Result<Injection, Refusal> {
-        let ((), link) = ask(InjectJob { pid, agent: agent.into(), patience })?;
+    pub fn new(pid: u32, agent: &Path, timeout: Duration) -> Result<Injection, Refusal> {
+        let ((), link) = ask(InjectJob { pid, agent: agent.into(), timeout })?;
         Ok(Injection { pid, link: Some(link) })
     }
 
@@ -63,7 +63,7 @@ impl Drop for Injection {
 pub(crate) struct InjectJob {
     pid: u32,
     agent: OsString,
-    patience: Duration,
+    timeout: Duration,
 }
 
 impl Job for InjectJob {
@@ -71,7 +71,7 @@ impl Job for InjectJob {
     const THREAD: &'static str = "inject";
 
     fn serve(self, link: &Link) {
-        let worked = work(self.pid, self.agent.as_ref(), self.patience, link);
+        let worked = work(self.pid, self.agent.as_ref(), self.timeout, link);
         late::settle();
         let _ = link.send(&worked);
     }
@@ -79,8 +79,8 @@ impl Job for InjectJob {
 
 /// Without an order to end, because nobody is left who could give it, the process stays as it is: as if it had been
 /// preloaded.
-fn work(pid: u32, agent: &Path, patience: Duration, link: &Link) -> Result<(), Refusal> {
-    let mut host = once_free(|| Host::new(pid, agent, patience))?;
+fn work(pid: u32, agent: &Path, timeout: Duration, link: &Link) -> Result<(), Refusal> {
+    let mut host = once_free(|| Host::new(pid, agent, timeout))?;
     host.load()?;
     if link.send(&Ok::<(), Refusal>(())).is_err() {
         return Ok(());

@@ -1,7 +1,7 @@
 //! Loads the agent: a thread of the process makes the necessary calls, at a safe point, where it holds no lock.
 
 use super::host::Host;
-use super::remote::{AREA, Caller, Failed, Patience, ThreadState, look};
+use super::remote::{AREA, CallLimits, Caller, Failed, ThreadState, look};
 use super::safepoint::{Obstacle, SafepointChecker};
 use crate::ptrace::breakpoints::Ready;
 use crate::ptrace::refusal::{Refusal, is_passing, unseized};
@@ -38,14 +38,14 @@ impl Host {
     ) -> Result<Caller, Refusal> {
         let pid = self.pid;
         let failed = |error| Refusal::of(pid, error);
-        let mut last = Obstacle::Dark;
+        let mut last = Obstacle::IncompleteStack;
         let (mut chances, mut ready) = (CHANCES, None);
         while Instant::now() < deadline && !is_abandoned() {
             late::let_go();
             let threads = idlest(pid).map_err(failed)?;
             // One that has not stopped may be in the loader. No thread is used then, so none is stopped.
             if threads.iter().any(|thread| late::is_late(*thread)) {
-                last = Obstacle::Call;
+                last = Obstacle::SystemCall;
                 std::thread::sleep(AGAIN);
                 continue;
             }
@@ -75,7 +75,7 @@ impl Host {
                     }
                     // It did not stop, so it is unknown what it is doing.
                     None => {
-                        (last, is_loading) = (Obstacle::Call, true);
+                        (last, is_loading) = (Obstacle::SystemCall, true);
                         break;
                     }
                 }
@@ -116,9 +116,9 @@ impl Host {
         function: u64,
         arguments: [u64; 2],
     ) -> Result<u64, Refusal> {
-        let time = self.patience.max(SHORTEST);
-        let patience = Patience { time, memory: &self.memory, restorer: self.restorer };
-        caller.call(function, arguments, &patience).map_err(|failed| match failed {
+        let time = self.timeout.max(SHORTEST);
+        let limits = CallLimits { time, memory: &self.memory, restorer: self.restorer };
+        caller.call(function, arguments, &limits).map_err(|failed| match failed {
             Failed::System(error) => Refusal::of(self.pid, error),
             Failed::Signal(signal) => Refusal::Crashed { signal },
             Failed::Late => Refusal::Stuck { thread: caller.id(), seconds: time.as_secs() },
@@ -132,7 +132,7 @@ impl Host {
         let fresh = self.fresh();
         let mut checker = self.survey();
         // A safe point is waited for from now on: on a busy machine all of that may have taken longer.
-        let deadline = Instant::now() + self.patience;
+        let deadline = Instant::now() + self.timeout;
         let mut path = self.agent.as_os_str().as_bytes().to_vec();
         path.push(0);
         let mut caller = self.caller_with(&mut checker, &path, deadline)?;
@@ -159,7 +159,7 @@ impl Host {
         match (state as u32).cast_signed() {
             injected::READY => {}
             injected::NO_DOORBELL => return Err(Refusal::NoDoorbell),
-            injected::PRELOADED => return Err(Refusal::Deaf),
+            injected::PRELOADED => return Err(Refusal::WithoutDoorbell),
             // `injected::UNSUPPORTED`, or whatever another version answers.
             _ => return Err(Refusal::OldGlibc),
         }

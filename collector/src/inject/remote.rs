@@ -57,7 +57,7 @@ impl From<io::Error> for Failed {
 
 /// How long to wait for a call, and what is needed to abandon it.
 #[derive(Debug)]
-pub(super) struct Patience<'m> {
+pub(super) struct CallLimits<'m> {
     pub(super) time: Duration,
     pub(super) memory: &'m Memory,
     /// Address of the instructions by which signal handlers return.
@@ -119,10 +119,10 @@ impl ThreadState {
 fn hindrance(pid: u32, thread: u32, blocked: Mask) -> Option<Obstacle> {
     let Signals { pending, ignored } = signals(pid, thread)?;
     if pending & !blocked != 0 {
-        return Some(Obstacle::Handler);
+        return Some(Obstacle::SignalHandler);
     }
     // The fault at the end of a call would reset the ignored signal to its default.
-    (RETURNS_BY_FAULT && ignored & SIGSEGV != 0).then_some(Obstacle::Deaf)
+    (RETURNS_BY_FAULT && ignored & SIGSEGV != 0).then_some(Obstacle::SignalIgnored)
 }
 
 impl Caller {
@@ -136,12 +136,12 @@ impl Caller {
         deadline: Instant,
     ) -> io::Result<Result<Caller, Obstacle>> {
         if is_late(thread) {
-            return Ok(Err(Obstacle::Call));
+            return Ok(Err(Obstacle::SystemCall));
         }
         let mut tracee = Tracee::seize(thread)?;
         tracee.interrupt()?;
         if !tracee.wait_interrupted(deadline)? {
-            return Ok(Err(Obstacle::Call));
+            return Ok(Err(Obstacle::SystemCall));
         }
         let mut check = |tracee: &Tracee| {
             let registers = tracee.registers()?;
@@ -160,7 +160,7 @@ impl Caller {
         let pid = checker.pid();
         let obstacle = match checked {
             Err(NotSafe { obstacle, .. }) => Some(obstacle),
-            Ok(()) if !can_call(&tracee.vectors()?.bytes) => Some(Obstacle::Streaming),
+            Ok(()) if !can_call(&tracee.vectors()?.bytes) => Some(Obstacle::StreamingMode),
             Ok(()) => hindrance(pid, thread, tracee.mask()?),
         };
         if let Some(obstacle) = obstacle {
@@ -171,7 +171,7 @@ impl Caller {
         }
         let (vectors, mask) = (tracee.vectors()?, tracee.mask()?);
         if !registers.prepare(&mut tracee)? {
-            return Ok(Err(Obstacle::Call));
+            return Ok(Err(Obstacle::SystemCall));
         }
         tracee.set_mask(!SIGSEGV)?;
         Ok(Ok(Caller {
@@ -191,15 +191,15 @@ impl Caller {
         &mut self,
         function: u64,
         arguments: [u64; 2],
-        patience: &Patience<'_>,
+        limits: &CallLimits<'_>,
     ) -> Result<u64, Failed> {
         if self.is_left {
             return Err(Failed::Late);
         }
-        let (stack, restorer) = (self.frame(), patience.restorer);
+        let (stack, restorer) = (self.frame(), limits.restorer);
         let calling = self.registers.calling(&self.thread, function, arguments, stack, restorer)?;
         self.thread.set_registers(&calling)?;
-        let result = self.run(stack, patience);
+        let result = self.run(stack, limits);
         if matches!(result, Ok(_) | Err(Failed::Signal(_))) {
             self.thread.set_registers(&self.restored())?;
         }
@@ -248,19 +248,18 @@ impl Caller {
 
     /// Runs the thread until the function that was called with this stack pointer has returned. If that takes too
     /// long, the call is abandoned rather than broken off: it may hold locks.
-    fn run(&mut self, stack: u64, patience: &Patience<'_>) -> Result<u64, Failed> {
-        let mut deadline = Some(Instant::now() + patience.time);
+    fn run(&mut self, stack: u64, limits: &CallLimits<'_>) -> Result<u64, Failed> {
+        let mut deadline = Some(Instant::now() + limits.time);
         self.thread.resume(RESUME)?;
         loop {
             let Some(stop) = self.thread.wait_for(deadline)? else {
                 let registers = self.interrupt()?;
-                if let Some(result) =
-                    registers.and_then(|registers| registers.result(stack, patience.restorer))
+                if let Some(result) = registers.and_then(|registers| registers.result(stack, limits.restorer))
                 {
                     take_back(&mut self.thread)?;
                     return Ok(result);
                 }
-                match self.leave(patience) {
+                match self.leave(limits) {
                     Ok(()) => return Err(Failed::Late),
                     // It can then only return through us.
                     Err(error) => debug!("thread {} cannot be left: {error}", self.thread.id()),
@@ -280,7 +279,7 @@ impl Caller {
                     self.thread.resume(RESUME)?;
                 }
                 Stop::Signal(_) | Stop::SystemCall => {
-                    if let Some(result) = self.thread.registers()?.result(stack, patience.restorer) {
+                    if let Some(result) = self.thread.registers()?.result(stack, limits.restorer) {
                         take_back(&mut self.thread)?;
                         return Ok(result);
                     }
@@ -305,11 +304,11 @@ impl Caller {
 
     /// Abandons it in a call, with a way back: when the call returns, the thread resumes in its old state, with the
     /// signals blocked that it had blocked.
-    fn leave(&mut self, patience: &Patience<'_>) -> io::Result<()> {
+    fn leave(&mut self, limits: &CallLimits<'_>) -> io::Result<()> {
         let places = [self.saved(), self.frame()];
         let (registers, vectors) = (self.restored(), &self.vectors);
-        let parts = way_back::parts(patience.restorer, &registers, self.mask, vectors, places)?;
-        parts.iter().try_for_each(|(at, bytes)| self.put(patience.memory, *at, bytes))?;
+        let parts = way_back::parts(limits.restorer, &registers, self.mask, vectors, places)?;
+        parts.iter().try_for_each(|(at, bytes)| self.put(limits.memory, *at, bytes))?;
         self.is_left = true;
         if self.thread.is_stopped() {
             // Meanwhile it receives its signals: stopping a service that does not answer should not require SIGKILL.

@@ -71,31 +71,31 @@ const WAITS: [i64; 25] = [
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Obstacle {
     /// The stack cannot be unwound to its root.
-    Dark,
+    IncompleteStack,
     /// In a signal handler, which may have interrupted anything.
-    Handler,
+    SignalHandler,
     /// In the loader or the allocator, or waiting for their locks.
-    Locked,
+    LockHeld,
     /// In a system call that they may have made.
-    Call,
+    SystemCall,
     /// The stack has no room, like those of coroutines.
-    Narrow,
+    SmallStack,
     /// It ignores the signal by which calls return to us.
-    Deaf,
+    SignalIgnored,
     /// Its vector registers are in a mode of their own, in which libraries cannot run.
-    Streaming,
+    StreamingMode,
 }
 
 impl fmt::Display for Obstacle {
     fn fmt(&self, text: &mut fmt::Formatter<'_>) -> fmt::Result {
         text.write_str(match self {
-            Obstacle::Dark => "its stack could not be followed to its root",
-            Obstacle::Handler => "it was in a signal handler",
-            Obstacle::Locked => "it was in the loader, in the allocator, or beginning or ending",
-            Obstacle::Call => "it was in a system call that may be the loader's or the allocator's",
-            Obstacle::Narrow => "its stack is too small",
-            Obstacle::Streaming => "it was in the processor's streaming mode",
-            Obstacle::Deaf => "its process ignores SIGSEGV, which tells of the end of a call",
+            Obstacle::IncompleteStack => "its stack could not be followed to its root",
+            Obstacle::SignalHandler => "it was in a signal handler",
+            Obstacle::LockHeld => "it was in the loader, in the allocator, or beginning or ending",
+            Obstacle::SystemCall => "it was in a system call that may be the loader's or the allocator's",
+            Obstacle::SmallStack => "its stack is too small",
+            Obstacle::StreamingMode => "it was in the processor's streaming mode",
+            Obstacle::SignalIgnored => "its process ignores SIGSEGV, which tells of the end of a call",
         })
     }
 }
@@ -218,7 +218,7 @@ impl SafepointChecker {
         let (call, pointer) = (registers.system_call(), registers.stack());
         let room = self.writable.iter().find(|range| range.contains(&pointer));
         if room.is_none_or(|range| pointer - range.start < ROOM && !stack_grows(range, &self.writable)) {
-            return Err(Obstacle::Narrow.into());
+            return Err(Obstacle::SmallStack.into());
         }
         let (start, link) = (registers.start(), registers.link());
         let sample = StackSample { registers: start, link, stack, max_depth: MOST_FRAMES };
@@ -226,10 +226,10 @@ impl SafepointChecker {
         let mut codes = Vec::new();
         let end = unwind_sample(&sample, &view, &mut self.scratch, |frame| codes.push(frame.code()));
         if end != End::Root {
-            return Err(Obstacle::Dark.into());
+            return Err(Obstacle::IncompleteStack.into());
         }
         if codes.iter().skip(1).any(|code| matches!(code, CodeAddress::Exact(_))) {
-            return Err(Obstacle::Handler.into());
+            return Err(Obstacle::SignalHandler.into());
         }
         let places: Vec<Place> = codes.iter().map(|code| self.place(code.lookup())).collect();
         judge(&places, call).map_err(|obstacle| {
@@ -296,12 +296,12 @@ fn judge(places: &[Place], call: Option<i64>) -> Result<(), Obstacle> {
     let is_locking =
         |place: &Place| matches!(place, Place::Barred | Place::Loader | Place::Libc { is_locking: true, .. });
     if places.iter().any(is_locking) {
-        return Err(Obstacle::Locked);
+        return Err(Obstacle::LockHeld);
     }
     // A wait restarted after an interruption does not say what kind it is.
     let is_futex = matches!(call, Some(libc::SYS_futex | libc::SYS_restart_syscall));
     if call.is_some_and(|call| !is_futex && !WAITS.contains(&call) && !OLD_WAITS.contains(&call)) {
-        return Err(Obstacle::Call);
+        return Err(Obstacle::SystemCall);
     }
     let is_in_libc = !matches!(places.first(), None | Some(Place::Elsewhere));
     // Unnamed helpers of waiting functions, or the end of a system call, are harmless. Any other unnamed function may
@@ -311,7 +311,7 @@ fn judge(places: &[Place], call: Option<i64>) -> Result<(), Obstacle> {
             let known = places.iter().position(|place| !matches!(place, Place::Libc { is_known: false, .. }));
             match known.and_then(|at| Some((at, places.get(at)?))) {
                 Some((at, Place::Libc { is_waiting: true, .. })) => at,
-                _ => return Err(Obstacle::Locked),
+                _ => return Err(Obstacle::LockHeld),
             }
         }
         Some(_) => 1,
@@ -327,7 +327,7 @@ fn judge(places: &[Place], call: Option<i64>) -> Result<(), Obstacle> {
     let is_dark = |(depth, place): (usize, &Place)| {
         matches!(place, Place::Libc { is_known: false, .. }) && depth >= helpers && depth < beginning
     };
-    if places.iter().enumerate().any(is_dark) { Err(Obstacle::Locked) } else { Ok(()) }
+    if places.iter().enumerate().any(is_dark) { Err(Obstacle::LockHeld) } else { Ok(()) }
 }
 
 #[cfg(test)]
@@ -353,14 +353,14 @@ mod tests {
             ("computes", &[APP, APP, NAMELESS, NAMED, APP], None, Ok(())),
             ("computes in a thread", &[APP, NAMELESS, NAMELESS], None, Ok(())),
             ("copies", &[NAMED, APP, NAMELESS, NAMED, APP], None, Ok(())),
-            ("allocates", &[NAMELESS, MALLOC, APP, NAMELESS, NAMED, APP], None, Err(Obstacle::Locked)),
-            ("frees by a tail call", &[NAMELESS, APP, NAMELESS, NAMED, APP], None, Err(Obstacle::Locked)),
-            ("loads", &[APP, Place::Loader, APP, NAMELESS, NAMED, APP], None, Err(Obstacle::Locked)),
-            ("begins", &[NAMELESS, NAMELESS], None, Err(Obstacle::Locked)),
+            ("allocates", &[NAMELESS, MALLOC, APP, NAMELESS, NAMED, APP], None, Err(Obstacle::LockHeld)),
+            ("frees by a tail call", &[NAMELESS, APP, NAMELESS, NAMED, APP], None, Err(Obstacle::LockHeld)),
+            ("loads", &[APP, Place::Loader, APP, NAMELESS, NAMED, APP], None, Err(Obstacle::LockHeld)),
+            ("begins", &[NAMELESS, NAMELESS], None, Err(Obstacle::LockHeld)),
             ("polls", &[NAMED, APP, NAMELESS, NAMED, APP], Some(libc::SYS_ppoll), Ok(())),
             ("polls, nameless", &[NAMELESS, NAMED, APP, NAMELESS, NAMED, APP], Some(libc::SYS_ppoll), Ok(())),
-            ("maps", &[NAMED, APP, NAMELESS, NAMED, APP], Some(libc::SYS_mmap), Err(Obstacle::Call)),
-            ("grows the heap", &[NAMELESS, MALLOC, APP], Some(libc::SYS_read), Err(Obstacle::Locked)),
+            ("maps", &[NAMED, APP, NAMELESS, NAMED, APP], Some(libc::SYS_mmap), Err(Obstacle::SystemCall)),
+            ("grows the heap", &[NAMELESS, MALLOC, APP], Some(libc::SYS_read), Err(Obstacle::LockHeld)),
             (
                 "waits",
                 &[NAMELESS, NAMELESS, COND_WAIT, APP, NAMELESS, NAMELESS],
@@ -372,18 +372,18 @@ mod tests {
                 "waits on in malloc",
                 &[NAMELESS, NAMELESS, APP],
                 Some(libc::SYS_restart_syscall),
-                Err(Obstacle::Locked),
+                Err(Obstacle::LockHeld),
             ),
             ("waits by itself", &[APP, APP, NAMELESS, NAMELESS], Some(libc::SYS_futex), Ok(())),
             (
                 "waits in free",
                 &[NAMELESS, NAMELESS, APP, NAMELESS, NAMED, APP],
                 Some(libc::SYS_futex),
-                Err(Obstacle::Locked),
+                Err(Obstacle::LockHeld),
             ),
-            ("waits in malloc", &[NAMELESS, MALLOC, APP], Some(libc::SYS_futex), Err(Obstacle::Locked)),
-            ("waits at its end", &[NAMELESS, NAMELESS], Some(libc::SYS_futex), Err(Obstacle::Locked)),
-            ("waits in puts", &[NAMELESS, NAMED, APP, NAMED], Some(libc::SYS_futex), Err(Obstacle::Locked)),
+            ("waits in malloc", &[NAMELESS, MALLOC, APP], Some(libc::SYS_futex), Err(Obstacle::LockHeld)),
+            ("waits at its end", &[NAMELESS, NAMELESS], Some(libc::SYS_futex), Err(Obstacle::LockHeld)),
+            ("waits in puts", &[NAMELESS, NAMED, APP, NAMED], Some(libc::SYS_futex), Err(Obstacle::LockHeld)),
         ];
         for (what, places, call, expected) in cases {
             assert_eq!(judge(places, call), expected, "{what}");

@@ -23,12 +23,12 @@ const PACE: Duration = Duration::from_millis(20);
 pub(crate) struct Waker(Link);
 
 impl Waker {
-    /// For a process that has the agent, loaded from this file. A call in it is waited for as long as `patience`.
+    /// For a process that has the agent, loaded from this file. A call in it is waited for as long as `timeout`.
     ///
     /// # Errors
     /// Why it cannot be made to answer.
-    pub(crate) fn new(pid: u32, agent: &Path, patience: Duration) -> Result<Waker, Refusal> {
-        ask(WakeJob { pid, agent: agent.into(), patience }).map(|((), link)| Waker(link))
+    pub(crate) fn new(pid: u32, agent: &Path, timeout: Duration) -> Result<Waker, Refusal> {
+        ask(WakeJob { pid, agent: agent.into(), timeout }).map(|((), link)| Waker(link))
     }
 
     /// Has a thread of the process check whether the process is called, again and again until it `has_answered`.
@@ -49,7 +49,7 @@ impl Waker {
 pub(crate) struct WakeJob {
     pid: u32,
     agent: OsString,
-    patience: Duration,
+    timeout: Duration,
 }
 
 impl Job for WakeJob {
@@ -57,8 +57,8 @@ impl Job for WakeJob {
     const THREAD: &'static str = "inject";
 
     fn serve(self, link: &Link) {
-        let WakeJob { pid, agent, patience } = self;
-        let mut host = match once_free(|| Host::preloaded(pid, agent.as_ref(), patience)) {
+        let WakeJob { pid, agent, timeout } = self;
+        let mut host = match once_free(|| Host::preloaded(pid, agent.as_ref(), timeout)) {
             Ok(host) => host,
             Err(refusal) => return drop(link.send(&Err::<(), _>(refusal))),
         };

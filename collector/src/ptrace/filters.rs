@@ -8,7 +8,7 @@ use std::io;
 use std::time::{Duration, Instant};
 
 /// A thread that has not stopped by then is deep in the kernel, and is left alone.
-const PATIENCE: Duration = Duration::from_millis(100);
+const TIMEOUT: Duration = Duration::from_millis(100);
 
 /// Filters, each as its instructions.
 pub(crate) type Filters = Vec<Vec<[u8; 8]>>;
@@ -41,7 +41,7 @@ impl Job for FiltersJob {
 fn read(pid: u32) -> io::Result<Filters> {
     let mut thread = Tracee::seize(pid)?;
     thread.interrupt()?;
-    if !thread.wait_interrupted(Instant::now() + PATIENCE)? {
+    if !thread.wait_interrupted(Instant::now() + TIMEOUT)? {
         return Err(io::ErrorKind::TimedOut.into());
     }
     let mut filters = Filters::new();

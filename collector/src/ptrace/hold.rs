@@ -15,7 +15,7 @@ use std::io;
 use std::time::{Duration, Instant};
 
 /// Threads stop within this time, except in the worst places of the kernel.
-const PATIENCE: Duration = Duration::from_millis(200);
+const TIMEOUT: Duration = Duration::from_millis(200);
 
 /// What is known of a thread that is held.
 #[derive(Debug, Serialize, Deserialize)]
@@ -133,7 +133,7 @@ impl Hold {
         }
         // If a thread is ending, the wait below notices.
         tracees.iter_mut().for_each(|tracee| drop(tracee.interrupt()));
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         for mut tracee in tracees {
             match tracee.wait_interrupted(deadline) {
                 Ok(true) => {

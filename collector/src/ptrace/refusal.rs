@@ -92,7 +92,7 @@ pub enum Refusal {
     },
     /// The agent was preloaded, but found no doorbell.
     #[error("it has the agent from its start, and will not look for a doorbell again")]
-    Deaf,
+    WithoutDoorbell,
     /// The agent looks for its doorbell elsewhere.
     #[error("it finds no doorbell: run sysprof-memprof agent install as root to make one for all users")]
     NoDoorbell,

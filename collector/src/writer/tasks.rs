@@ -73,7 +73,7 @@ impl Tasks {
     }
 
     /// How long they may be left alone: not at all while a scan is being written.
-    pub(crate) fn patience(&self) -> Duration {
+    pub(crate) fn timeout(&self) -> Duration {
         match self.waiting.front() {
             None => Duration::MAX,
             Some((Task::Pointers(..), _)) => Duration::ZERO,

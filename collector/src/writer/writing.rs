@@ -45,7 +45,7 @@ pub(crate) fn write(
     let mut tasks = Tasks::default();
     loop {
         written.begin_turn();
-        let received = inputs.queue.receive(tasks.patience().min(inputs.flush_every));
+        let received = inputs.queue.receive(tasks.timeout().min(inputs.flush_every));
         let is_over = matches!(received, Received::Over);
         if let Received::Batch(mut batch) = received {
             let bytes = batch.bytes();

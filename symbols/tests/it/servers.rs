@@ -50,7 +50,7 @@ fn telling_symbolizer(workshop: &Workshop, urls: &[&str], notice: Option<Notice>
     let servers = Servers {
         urls: urls.iter().map(|url| (*url).to_owned()).collect(),
         cache: workshop.path("cache"),
-        patience: Duration::from_secs(30),
+        timeout: Duration::from_secs(30),
         notice,
     };
     Symbolizer::new(Options { debug_dirs: Vec::new(), servers: Some(servers), ..Options::default() })

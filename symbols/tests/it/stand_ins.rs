@@ -116,7 +116,7 @@ fn fetched_files_count_without_servers() {
         let servers = Servers {
             urls: Vec::new(),
             cache: cache.clone(),
-            patience: std::time::Duration::ZERO,
+            timeout: std::time::Duration::ZERO,
             notice: None,
         };
         Symbolizer::new(Options { debug_dirs: Vec::new(), servers: Some(servers), ..Options::default() })

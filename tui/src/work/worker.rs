@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// The screen shows a sign when an answer takes longer than this.
-const PATIENCE: Duration = Duration::from_millis(50);
+const TIMEOUT: Duration = Duration::from_millis(50);
 
 /// Answers one request at a time: the latest.
 pub(crate) struct Worker {
@@ -86,7 +86,7 @@ impl Worker {
 
     /// True when the wait has been so long that the user should see it.
     pub(crate) fn is_late(&self, now: Instant) -> bool {
-        self.present.as_ref().is_some_and(|(_, since)| now.saturating_duration_since(*since) >= PATIENCE)
+        self.present.as_ref().is_some_and(|(_, since)| now.saturating_duration_since(*since) >= TIMEOUT)
     }
 
     fn send(&mut self, request: Request) {

@@ -27,7 +27,7 @@ const LOOKS: usize = 4;
 /// Failed looks that one found chain makes up for.
 const WORTH: u32 = 3;
 /// Failed looks after which looking is given up for a while.
-const PATIENCE: u32 = 1024;
+const MAX_MISSES: u32 = 1024;
 /// Number of stacks that are then not looked for.
 const REST: u32 = 8192;
 /// Chains that must be found for each one that is kept; otherwise nothing new is kept for a while.
@@ -110,8 +110,8 @@ impl<'a> Branches<'a> {
     #[inline(always)]
     fn missed(&mut self) {
         self.misses = self.misses.wrapping_add(1);
-        if self.misses >= PATIENCE {
-            (self.misses, self.rest) = (PATIENCE / 2, REST);
+        if self.misses >= MAX_MISSES {
+            (self.misses, self.rest) = (MAX_MISSES / 2, REST);
         }
     }
 

@@ -1,9 +1,9 @@
 //! Counts a recording while it is written.
 
 use crate::base::cost::Amount;
-use crate::count::load::Load;
+use crate::count::builder::ProfileBuilder;
+use crate::count::checkpoint::Saving;
 use crate::count::profile::Profile;
-use crate::count::saved::Saving;
 use crate::timeline::buckets::Timeline;
 use capture::{
     BlockNumber, Event, Metadata, Observer, Process, ProcessId, Sampling, Tables, Thread, ThreadId,
@@ -35,7 +35,7 @@ impl Results {
 /// The pass over the events of a recording, while these are written.
 #[derive(Clone)]
 pub struct Counting {
-    load: Load<'static, Timeline>,
+    builder: ProfileBuilder<'static, Timeline>,
     /// Totals are counted as fast as results are read.
     is_aggregated: bool,
 }
@@ -44,17 +44,20 @@ impl Counting {
     /// For a recording that begins.
     pub fn new(metadata: &Metadata) -> Self {
         let timeline = Timeline::new(STEPS, Sampling::new(metadata.sample_interval));
-        Self { load: Load::of_recording(metadata, timeline), is_aggregated: metadata.aggregate().is_some() }
+        Self {
+            builder: ProfileBuilder::of_recording(metadata, timeline),
+            is_aggregated: metadata.aggregate().is_some(),
+        }
     }
 
     /// What all processes together hold now.
     pub fn held(&self) -> Amount {
-        self.load.held()
+        self.builder.held()
     }
 
-    /// What running processes hold and have allocated now: see [`Load::so_far`].
+    /// What running processes hold and have allocated now: see [`ProfileBuilder::so_far`].
     pub fn so_far(&self) -> Profile {
-        self.load.so_far()
+        self.builder.so_far()
     }
 }
 
@@ -64,41 +67,41 @@ impl Observer for Counting {
     type State<'s> = Saving<'s>;
 
     fn process(&mut self, id: ProcessId, row: &Process) {
-        self.load.set_process(id, row);
+        self.builder.set_process(id, row);
     }
 
     fn thread(&mut self, id: ThreadId, row: &Thread) {
-        self.load.set_thread(id, row);
+        self.builder.set_thread(id, row);
     }
 
     fn stacks(&mut self, count: usize) {
-        self.load.set_nodes(count);
+        self.builder.set_nodes(count);
     }
 
     #[inline]
     fn look_ahead(&self, events: &[Event]) {
-        self.load.look_ahead(events);
+        self.builder.look_ahead(events);
     }
 
     #[inline]
     fn event(&mut self, event: &Event) -> Option<BlockNumber> {
-        self.load.event(event)
+        self.builder.event(event)
     }
 
     fn weight(&self) -> Option<u64> {
-        (!self.is_aggregated).then(|| self.load.weight())
+        (!self.is_aggregated).then(|| self.builder.weight())
     }
 
     fn state(&self) -> Saving<'_> {
-        self.load.saving()
+        self.builder.saving()
     }
 
     fn results(&mut self, duration: u64) -> Option<Results> {
         if self.is_aggregated {
             return None;
         }
-        let empty = Load::of_recording(&Metadata::default(), Timeline::new(0, None));
-        let (profile, timeline) = std::mem::replace(&mut self.load, empty).finish_watched();
+        let empty = ProfileBuilder::of_recording(&Metadata::default(), Timeline::new(0, None));
+        let (profile, timeline) = std::mem::replace(&mut self.builder, empty).finish_watched();
         let end = profile.last_time.max(duration);
         Some(Results { profile, timeline: timeline.ended(end) })
     }

@@ -55,7 +55,7 @@ pub use filter::bytes as bytes_of;
 pub use filter::{Filter, Selected, Sizes, SizesError, StackTest, Unknown};
 pub use label::{LabelError, Labelled, label, label_names};
 pub use pattern::Pattern;
-pub use select::{Sieve, is_in, processes};
+pub use select::{BlockFilter, is_in, processes};
 pub use unmatched::{Unmatched, nearest};
 pub use when::shifted;
 pub use when::{Anchor, When, WhenError};

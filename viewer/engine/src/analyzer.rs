@@ -26,7 +26,7 @@ use crate::capture_file::{open_reader, refuse_aggregated};
 use crate::error::Error;
 use crate::loaded::{Loaded, Source};
 use crate::symbolize::{Naming, Needed, named};
-use analysis::query::{Part, Query, Sieve, Unknown, is_in};
+use analysis::query::{BlockFilter, Part, Query, Unknown, is_in};
 use analysis::{
     Counters, Instant, Profile, Results, SampleSites, Span, Stage, add_idle_threads, name_threads, owners,
     threads,
@@ -104,7 +104,7 @@ impl Analyzer {
         if !query.filter.threads.is_empty() {
             add_idle_threads(self.reader.tables_mut());
         }
-        let mut sieve = Sieve::new(&query.filter, self.reader.tables())?;
+        let mut sieve = BlockFilter::new(&query.filter, self.reader.tables())?;
         let filter = &query.filter;
         // The stack of a free says nothing about the block: only the block's own stack tells whether it counts.
         let divides_frees = self.reader.tables().metadata.has_free_stacks() && filter.chooses_stacks();
@@ -163,13 +163,13 @@ impl Analyzer {
         profile: &mut Profile,
         span: Span,
         during: Option<&[Range<u64>]>,
-        sieve: Option<&Sieve>,
+        sieve: Option<&BlockFilter>,
     ) -> Result<(), Error> {
         let tables = self.reader.tables();
         let is_during = |time| during.is_none_or(|during| is_in(during, time));
         let (threads, owners) = sieve.map(|_| (threads(tables), owners(tables))).unwrap_or_default();
         let is_of = |task: TaskId, stack: NodeId| {
-            let of = |sieve: &Sieve| {
+            let of = |sieve: &BlockFilter| {
                 let process = owners.get(task.index()).copied().flatten();
                 sieve.takes_thread(threads.get(task.index()).copied().flatten())
                     && process.is_none_or(|process| sieve.takes_stack(process, stack))

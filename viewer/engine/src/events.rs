@@ -3,7 +3,7 @@
 use crate::capture_file::{open_reader, refuse_aggregated};
 use crate::error::Error;
 use crate::loaded::Loaded;
-use analysis::{Load, PoolEvents, Watch};
+use analysis::{PoolEvents, ProfileBuilder, Watch};
 use capture::{Error as CaptureError, Event, Sample};
 use std::path::{Path, PathBuf};
 
@@ -78,21 +78,21 @@ impl Events for Recorded {
 /// received since it was counted is left out.
 pub fn observe<W: Watch>(loaded: &Loaded, events: &dyn Events, watch: W) -> Result<W, Error> {
     refuse_aggregated(&loaded.tables, &loaded.source, "lifetimes of individual blocks")?;
-    let mut load = Load::watched(&loaded.tables, watch);
+    let mut builder = ProfileBuilder::watched(&loaded.tables, watch);
     let of_pool = loaded.heap.map(PoolEvents::of);
     if of_pool.is_some() {
-        load = load.of_pools();
+        builder = builder.of_pools();
     }
     let mut left = loaded.profile.events;
     events.each(&mut |event| {
         if left > 0 {
             left -= 1;
             if let Some(pool) = &of_pool {
-                load.pool_event(pool, event);
+                builder.pool_event(pool, event);
             } else {
-                load.event(event);
+                builder.event(event);
             }
         }
     })?;
-    Ok(load.finish_watched().1)
+    Ok(builder.finish_watched().1)
 }

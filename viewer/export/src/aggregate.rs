@@ -23,7 +23,7 @@ mod tables;
 
 pub use snapshot_taker::{RUN, Receiver, SnapshotTaker};
 
-use analysis::Load;
+use analysis::ProfileBuilder;
 use capture::aggregate::AGGREGATE;
 use capture::{Action, Error, Event, Metadata, ProcessId, ReadAt, Reader, Sink, Summary, Writer};
 use std::time::Duration;
@@ -40,7 +40,7 @@ pub fn metadata(of: &Metadata, every: Duration) -> Metadata {
 /// Makes an aggregated capture from a growing one.
 pub struct Aggregate<R: ReadAt, S: Sink> {
     reader: Reader<R>,
-    load: Load<'static>,
+    builder: ProfileBuilder<'static>,
     snapshot_taker: SnapshotTaker,
     copied: Copied,
     writer: Writer<S>,
@@ -53,11 +53,11 @@ pub struct Aggregate<R: ReadAt, S: Sink> {
 impl<R: ReadAt, S: Sink> Aggregate<R, S> {
     /// From the capture that `reader` has just opened, into one that was begun with its [`metadata`].
     pub fn new(reader: Reader<R>, writer: Writer<S>, every: Duration) -> Self {
-        let load = Load::new(reader.tables()).without_frees();
+        let builder = ProfileBuilder::new(reader.tables()).without_frees();
         let started = reader.tables().metadata.started_unix_ns;
         let nanoseconds = u64::try_from(every.as_nanos()).unwrap_or(u64::MAX);
         let snapshot_taker = SnapshotTaker::new(nanoseconds);
-        Self { reader, load, snapshot_taker, copied: Copied::default(), writer, every, started }
+        Self { reader, builder, snapshot_taker, copied: Copied::default(), writer, every, started }
     }
 
     /// Processes what has arrived, and returns the offset in the growing capture up to which it is no longer needed.
@@ -68,18 +68,19 @@ impl<R: ReadAt, S: Sink> Aggregate<R, S> {
     pub fn refresh(&mut self) -> Result<u64, Error> {
         self.reader.refresh()?;
         let changed = self.reader.take_changed_processes();
-        let Self { reader, load, snapshot_taker, copied, writer, every, started } = self;
+        let Self { reader, builder, snapshot_taker, copied, writer, every, started } = self;
         let begun = &reader.tables().metadata;
         if std::mem::replace(started, begun.started_unix_ns) != begun.started_unix_ns {
             writer.metadata(&metadata(begun, *every))?;
         }
         copied.take(reader.tables(), &changed, writer)?;
         let mut result = Ok(());
-        load.grow(reader.tables());
+        builder.grow(reader.tables());
         let mut receiver = ToWriter { copied, writer, reader };
         reader.for_each_batch(|events| {
             if result.is_ok() {
-                result = events.iter().try_for_each(|event| snapshot_taker.event(load, event, &mut receiver));
+                result =
+                    events.iter().try_for_each(|event| snapshot_taker.event(builder, event, &mut receiver));
             }
         })?;
         result?;
@@ -99,11 +100,11 @@ impl<R: ReadAt, S: Sink> Aggregate<R, S> {
     /// As [`Aggregate::refresh`].
     pub fn finish(mut self) -> Result<S, Error> {
         self.refresh()?;
-        let Self { reader, mut load, mut snapshot_taker, mut copied, mut writer, .. } = self;
+        let Self { reader, mut builder, mut snapshot_taker, mut copied, mut writer, .. } = self;
         let summary = reader.tables().summary.clone();
-        load.grow(reader.tables());
+        builder.grow(reader.tables());
         let mut receiver = ToWriter { copied: &mut copied, writer: &mut writer, reader: &reader };
-        snapshot_taker.finish(&mut load, &mut receiver)?;
+        snapshot_taker.finish(&mut builder, &mut receiver)?;
         let mut summary =
             summary.unwrap_or_else(|| Summary { duration_ns: snapshot_taker.last(), ..Summary::default() });
         summary.remarks.extend(snapshot_taker.remarks(reader.tables()));

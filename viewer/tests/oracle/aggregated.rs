@@ -2,7 +2,7 @@
 
 use super::{events, relatives};
 use crate::support::Made;
-use analysis::{Cost, Load, Profile, Reason, Recorder, Timeline};
+use analysis::{Cost, Profile, ProfileBuilder, Reason, Recorder, Timeline};
 use capture::aggregate::AGGREGATE;
 use capture::{Action, Event, FigureKind, NodeId, ProcessId, SumKind, Tables, ThreadId};
 use export::aggregate::{Receiver, SnapshotTaker};
@@ -37,25 +37,25 @@ fn aggregated(made: &Made, every: u64) -> Notes {
     let mut tables = made.tables.clone();
     tables.metadata.options.push((AGGREGATE.into(), every.to_string()));
     let mut notes = Notes { tables, counted: 0, events: Vec::new(), snapshots: Vec::new() };
-    let mut load = Load::new(&made.tables);
+    let mut builder = ProfileBuilder::new(&made.tables);
     let mut snapshot_taker = SnapshotTaker::new(every);
     for (before, event) in (0..).zip(&made.events) {
         notes.counted = before;
-        snapshot_taker.event(&mut load, event, &mut notes).unwrap();
+        snapshot_taker.event(&mut builder, event, &mut notes).unwrap();
     }
     notes.counted = made.events.len() as u64;
-    snapshot_taker.finish(&mut load, &mut notes).unwrap();
+    snapshot_taker.finish(&mut builder, &mut notes).unwrap();
     notes
 }
 
 /// A pass that ends at a moment, of which it takes down either all or what was there.
 fn cut(tables: &Tables, events: &[Event], at_moment: bool) -> Profile {
-    let mut load = Load::new(tables);
-    load.events(events);
+    let mut builder = ProfileBuilder::new(tables);
+    builder.events(events);
     if at_moment {
-        load.hold_peak();
+        builder.hold_peak();
     }
-    load.cut().0
+    builder.cut().0
 }
 
 /// What no recording would tell.
@@ -139,10 +139,10 @@ proptest! {
         };
         let events: Vec<Event> = events.into_iter().enumerate().map(to_pool).collect();
         let made = Made { tables: relatives(), events, ..Made::default() };
-        let mut load = Load::new(&made.tables);
-        load.events(&made.events);
-        let found = load.pools_so_far();
-        prop_assert_eq!(found, load.cut().0.pools);
+        let mut builder = ProfileBuilder::new(&made.tables);
+        builder.events(&made.events);
+        let found = builder.pools_so_far();
+        prop_assert_eq!(found, builder.cut().0.pools);
     }
 
     /// Check that any sums in any order have an answer: of the whole, of a moment, of a range, and for those who look on.
@@ -157,18 +157,18 @@ proptest! {
         let events: Vec<Event> = told.into_iter().map(event).collect();
         let from = from.index(events.len() + 1);
         cut(&tables, &events, true);
-        let mut load = Load::new(&tables);
-        load.events(&events[..from]);
-        load.begin_range();
-        load.events(&events[from..]);
-        let range = load.finish();
+        let mut builder = ProfileBuilder::new(&tables);
+        builder.events(&events[..from]);
+        builder.begin_range();
+        builder.events(&events[from..]);
+        let range = builder.finish();
         prop_assert!(range.sites.len() <= events.len());
-        let mut load = Load::watched(&tables, Recorder::new(&tables));
-        load.events(&events);
-        load.finish_watched().1.finish();
-        let mut load = Load::watched(&tables, Timeline::new(10, None));
-        load.events(&events);
-        prop_assert!(load.finish_watched().1.ended(0).buckets.len() <= 10);
+        let mut builder = ProfileBuilder::watched(&tables, Recorder::new(&tables));
+        builder.events(&events);
+        builder.finish_watched().1.finish();
+        let mut builder = ProfileBuilder::watched(&tables, Timeline::new(10, None));
+        builder.events(&events);
+        prop_assert!(builder.finish_watched().1.ended(0).buckets.len() <= 10);
     }
 
     /// Check that between two snapshots what was allocated and freed is exact, and that what has grown is net.
@@ -180,11 +180,11 @@ proptest! {
         let (from, to) = (from.index(notes.snapshots.len()), to.index(notes.snapshots.len()));
         let ((all_from, told_from), (all_to, told_to)) = (notes.snapshots[from.min(to)], notes.snapshots[from.max(to)]);
         let range = |tables: &Tables, events: &[Event], from: usize, to: usize| {
-            let mut load = Load::new(tables);
-            load.events(&events[..from]);
-            load.begin_range();
-            load.events(&events[from..to]);
-            load.cut().0
+            let mut builder = ProfileBuilder::new(tables);
+            builder.events(&events[..from]);
+            builder.begin_range();
+            builder.events(&events[from..to]);
+            builder.cut().0
         };
         let [all_from, all_to] = [all_from, all_to].map(|at| usize::try_from(at).unwrap());
         let (expected, found) = (

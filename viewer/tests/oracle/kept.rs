@@ -2,7 +2,7 @@
 
 use super::{Made, events, family};
 use analysis::query::{Part, Query};
-use analysis::{Amount, Load, Profile, Results, Timeline, VERSION};
+use analysis::{Amount, Profile, ProfileBuilder, Results, Timeline, VERSION};
 use capture::{Chunk, ChunkKind, Event, Reader, TIME_UNIT_NS, Tables};
 use engine::Analyzer;
 use proptest::prelude::*;
@@ -97,15 +97,15 @@ fn check(made: &Made, timeline: &Timeline, is_whole: bool) -> Result<(), TestCas
     for (index, bucket) in timeline.buckets.iter().enumerate() {
         let (start, end) = (timeline.end_of(index) - timeline.width, timeline.end_of(index));
         let first = if index == 0 && is_whole { 0 } else { before(start) };
-        let mut load = Load::new(&made.tables);
-        load.events(&made.events[..first]);
-        load.begin_range();
-        load.events(&made.events[first..before(end).max(first)]);
-        let (range, ()) = load.cut();
-        let mut load = Load::new(&made.tables);
-        load.events(&made.events[..before(end)]);
-        load.hold_peak();
-        let held: Amount = load.cut().0.peak.held;
+        let mut builder = ProfileBuilder::new(&made.tables);
+        builder.events(&made.events[..first]);
+        builder.begin_range();
+        builder.events(&made.events[first..before(end).max(first)]);
+        let (range, ()) = builder.cut();
+        let mut builder = ProfileBuilder::new(&made.tables);
+        builder.events(&made.events[..before(end)]);
+        builder.hold_peak();
+        let held: Amount = builder.cut().0.peak.held;
         prop_assert_eq!(bucket.held, held, "held at the end of step {} of {:?}", index, timeline);
         prop_assert_eq!(bucket.peak.bytes, range.peak.held.bytes, "peak of step {}", index);
         prop_assert_eq!(bucket.allocated, range.total.allocated, "allocated in step {}", index);

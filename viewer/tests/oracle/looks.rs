@@ -2,7 +2,7 @@
 
 use super::{events, family};
 use crate::support::Made;
-use analysis::{Amount, Load, RowTotals};
+use analysis::{Amount, ProfileBuilder, RowTotals};
 use capture::{Action, Event, Tables};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -37,16 +37,16 @@ proptest! {
     #[test]
     fn looks_are_what_a_pass_would_find(events in events(), lengths in prop::collection::vec(0..80_usize, 1..8)) {
         let made = Made { tables: family(), events, ..Made::default() };
-        let mut growing = Load::new(&needed(&made.tables, &[])).without_frees();
+        let mut growing = ProfileBuilder::new(&needed(&made.tables, &[])).without_frees();
         let mut seen = 0;
         for length in lengths {
             let (from, to) = (seen, (seen + length).min(made.events.len()));
             seen = to;
             growing.grow(&needed(&made.tables, &made.events[..to]));
             growing.events(&made.events[from..to]);
-            let mut load = Load::new(&made.tables);
-            load.events(&made.events[..to]);
-            let (profile, ()) = load.cut();
+            let mut builder = ProfileBuilder::new(&made.tables);
+            builder.events(&made.events[..to]);
+            let (profile, ()) = builder.cut();
             // A look does not ask who frees: it has no rows of stacks that only do that.
             let allocating = profile.sites.iter().filter(|site| !site.cost.allocated.is_zero());
             let expected = allocating.map(|site| RowTotals {

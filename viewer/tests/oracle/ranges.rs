@@ -1,7 +1,7 @@
 //! Moments and ranges against a replay that marks every block.
 
 use super::{Made, check_failures, events, family, naive};
-use analysis::{Amount, Cost, Load, Profile};
+use analysis::{Amount, Cost, Profile, ProfileBuilder};
 use capture::{Action, Event, Tables};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -32,18 +32,18 @@ fn with_cost(mut costs: BTreeMap<(u32, u32), Cost>) -> BTreeMap<(u32, u32), Cost
 }
 
 fn range(made: &Made, from: usize, to: usize) -> Profile {
-    let mut load = Load::new(&made.tables);
-    load.events(&made.events[..from]);
-    load.begin_range();
-    load.events(&made.events[from..to]);
-    load.cut().0
+    let mut builder = ProfileBuilder::new(&made.tables);
+    builder.events(&made.events[..from]);
+    builder.begin_range();
+    builder.events(&made.events[from..to]);
+    builder.cut().0
 }
 
 fn moment(made: &Made, at: usize) -> Profile {
-    let mut load = Load::new(&made.tables);
-    load.events(&made.events[..at]);
-    load.hold_peak();
-    load.cut().0
+    let mut builder = ProfileBuilder::new(&made.tables);
+    builder.events(&made.events[..at]);
+    builder.hold_peak();
+    builder.cut().0
 }
 
 /// Two places among the events, in order.
@@ -99,24 +99,24 @@ proptest! {
         let (first, rest) = made.events.split_at(whole.peak.at.whole_events() as usize);
         let (within, rest) = rest.split_at(whole.peak.at.position as usize - first.len());
         let up_to_peak = || {
-            let mut load = Load::new(&made.tables);
-            load.events(first);
-            load.up_to_copy(|load| load.events(within));
-            load
+            let mut builder = ProfileBuilder::new(&made.tables);
+            builder.events(first);
+            builder.up_to_copy(|builder| builder.events(within));
+            builder
         };
-        let mut load = up_to_peak();
-        load.hold_peak();
-        let before = load.cut().0;
+        let mut builder = up_to_peak();
+        builder.hold_peak();
+        let before = builder.cut().0;
         let peaks = |profile: &Profile| -> BTreeMap<_, _> {
             costs(profile).into_iter().map(|(site, cost)| (site, cost.peak)).filter(|(_, peak)| !peak.is_zero()).collect()
         };
         prop_assert_eq!(peaks(&before), peaks(&whole));
         prop_assert_eq!(before.peak.held, whole.peak.held);
-        let mut load = up_to_peak();
-        load.begin_range();
-        load.copied();
-        load.events(rest);
-        let after = load.finish();
+        let mut builder = up_to_peak();
+        builder.begin_range();
+        builder.copied();
+        builder.events(rest);
+        let after = builder.finish();
         let flows = |cost: &Cost| [cost.allocated, cost.freed, cost.temporary, cost.frees];
         let mut sums: BTreeMap<(u32, u32), [Amount; 4]> = BTreeMap::new();
         for (site, cost) in [&before, &after].into_iter().flat_map(costs) {
@@ -158,9 +158,9 @@ proptest! {
         let made = Made { tables: family(), events, ..Made::default() };
         let only = |small: bool| {
             let test = move |birth: &analysis::Birth| small == (birth.size < limit && birth.thread.0.is_multiple_of(2));
-            let mut load = Load::new(&made.tables).only(test);
-            load.events(&made.events);
-            load.finish()
+            let mut builder = ProfileBuilder::new(&made.tables).only(test);
+            builder.events(&made.events);
+            builder.finish()
         };
         let (some, others, whole) = (only(true), only(false), made.profile());
         let mut sums = costs(&some);

@@ -1,7 +1,7 @@
 //! Captures that several tests look at.
 
 use super::Made;
-use analysis::{Counters, Load, PoolEvents};
+use analysis::{Counters, PoolEvents, ProfileBuilder};
 use capture::{
     Action, Area, AreaKind, CollectorCost, CounterKind, CpuSummary, Ended, Lost, MarkKind, Metadata, NodeId,
     Overhead, Process, Pseudo, ReallocOutcome, Summary, TaskId,
@@ -22,9 +22,9 @@ impl Made {
     pub(crate) fn loaded_of_pool(mut self, pool: &str, file: &str) -> Loaded {
         let pool = self.string(pool);
         let of_pool = PoolEvents::of(pool);
-        let mut load = Load::new(&self.tables).of_pools();
-        self.events.iter().for_each(|event| load.pool_event(&of_pool, event));
-        let profile = load.finish();
+        let mut builder = ProfileBuilder::new(&self.tables).of_pools();
+        self.events.iter().for_each(|event| builder.pool_event(&of_pool, event));
+        let profile = builder.finish();
         Loaded { profile, heap: Some(pool), ..self.loaded(file) }
     }
 }

@@ -5,7 +5,7 @@
 pub(crate) mod fixtures;
 pub(crate) mod golden;
 
-use analysis::{Counting, Load, Profile, SampleSites};
+use analysis::{Counting, Profile, ProfileBuilder, SampleSites};
 use capture::{
     Action, Area, Counter, CounterKind, Create, Ended, Event, Frame, FrameId, Mark, MarkId, MarkKind, Module,
     ModuleId, Node, NodeId, Object, Observer, Pointer, Process, ProcessEnd, ProcessId, Pseudo,
@@ -213,9 +213,9 @@ impl Made {
     }
 
     pub(crate) fn profile(&self) -> Profile {
-        let mut load = Load::new(&self.tables);
-        load.events(&self.events);
-        let mut profile = load.finish();
+        let mut builder = ProfileBuilder::new(&self.tables);
+        builder.events(&self.events);
+        let mut profile = builder.finish();
         let mut sites = SampleSites::new(&mut profile, &self.tables);
         self.samples.iter().for_each(|sample| sites.add(sample));
         profile

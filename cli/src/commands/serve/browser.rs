@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// A browser that has not asked for the page by then has not been started.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 /// Time between two looks whether it has.
 const LOOK: Duration = Duration::from_millis(200);
 
@@ -33,7 +33,7 @@ fn start(program: &str, address: &str, has_come: Arc<AtomicBool>) -> io::Result<
         // It ends at once, or with the browser, and has to be reaped.
         thread::spawn(move || started.wait());
         // Relaxed: nothing else is read on the strength of it.
-        while !has_come.load(Ordering::Relaxed) && begun.elapsed() < PATIENCE {
+        while !has_come.load(Ordering::Relaxed) && begun.elapsed() < TIMEOUT {
             thread::sleep(LOOK);
         }
         drop(page);

@@ -100,7 +100,7 @@ impl Subject {
             None => Some(in_memory().context("cannot get memory for the recording")?),
         };
         let mut attacher =
-            Attacher::new(arguments.patience, arguments.recording.quiet, !arguments.no_inject, signals);
+            Attacher::new(arguments.timeout, arguments.recording.quiet, !arguments.no_inject, signals);
         attacher.prepare(&[pid])?;
         let session = arguments.recording.start(Kind {
             passing: passing.clone(),

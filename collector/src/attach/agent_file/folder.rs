@@ -15,7 +15,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 /// Milliseconds to wait for a lock.
-const PATIENCE: u32 = 100;
+const MAX_TRIES: u32 = 100;
 /// The mode of a library: nobody writes to it.
 const MODE: Mode = Mode::RUSR.union(Mode::XUSR);
 
@@ -89,7 +89,7 @@ impl PrivateFolder {
     /// Keeps others from sweeping until the lock is dropped. A sweep takes a moment; one that is stopped in the
     /// middle is not waited for.
     pub(super) fn lock_to_use(&self) -> Option<FolderLock> {
-        (0..PATIENCE).find_map(|_| {
+        (0..MAX_TRIES).find_map(|_| {
             let lock = self.lock(FlockOperation::NonBlockingLockShared);
             if lock.is_none() {
                 std::thread::sleep(Duration::from_millis(1));

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 /// How often they are checked, and so the longest time for which each is stopped.
 pub(crate) const PACE: Duration = Duration::from_millis(10);
 /// How long our thread waits at its end for threads that the kernel can release properly by itself.
-const PATIENCE: Duration = Duration::from_millis(100);
+const TIMEOUT: Duration = Duration::from_millis(100);
 
 thread_local! {
     /// Not dropped with our thread: the kernel releases them then.
@@ -53,7 +53,7 @@ pub(crate) fn let_go() {
 /// Waits for them at the end of our thread, and for one with a breakpoint as long as it takes: the kernel would leave
 /// the breakpoint in place, and it would kill the thread.
 pub(crate) fn settle() {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     loop {
         let_go();
         let has_breakpoint = LATE.with_borrow(|late| late.iter().any(|tracee| tracee.has_breakpoint()));

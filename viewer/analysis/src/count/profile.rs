@@ -84,7 +84,7 @@ pub struct PagesPeak {
 pub struct Site {
     /// The process.
     pub process: ProcessId,
-    /// The thread, if rows are told apart by threads: see [`Load::by_threads`](crate::count::load::Load::by_threads).
+    /// The thread, if rows are told apart by threads: see [`ProfileBuilder::by_threads`](crate::count::builder::ProfileBuilder::by_threads).
     #[serde(skip)]
     pub thread: Option<ThreadId>,
     /// The stack.

@@ -5,7 +5,7 @@ use crate::base::cost::Amount;
 use capture::{NodeId, ProcessId};
 
 /// The present numbers of a stack of a process. Blocks of sampled recordings are in fractions: see
-/// [`Load::whole`](super::load::Load::whole).
+/// [`ProfileBuilder::whole`](super::builder::ProfileBuilder::whole).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RowTotals {
     /// The process.

@@ -5,7 +5,7 @@
 //!                            what was reported so far        events had found at this moment
 //! ```
 
-use super::load::Load;
+use super::builder::ProfileBuilder;
 use super::sites::SiteState;
 use crate::base::cost::Amount;
 use capture::{Action, FigureKind, NodeId, ProcessId, SumKind};
@@ -83,23 +83,23 @@ impl Totals {
     // Cost: visits every running process and every row of it; if events were lost, every live block of it.
     pub fn take<E>(
         &mut self,
-        load: &mut Load<'_>,
+        builder: &mut ProfileBuilder<'_>,
         mut tell: impl FnMut(ProcessId, Action) -> Result<(), E>,
     ) -> Result<(), E> {
-        load.settle();
-        let new = self.processes..load.process_count();
+        builder.settle();
+        let new = self.processes..builder.process_count();
         self.processes = new.end;
         self.running.extend(new.map(|process| (ProcessId::from_index(process), None)));
-        let uncertain = load.uncertain(self.running.iter().map(|(process, _)| *process));
-        if std::mem::replace(&mut self.peaks, load.peaks()) != load.peaks() {
+        let uncertain = builder.uncertain(self.running.iter().map(|(process, _)| *process));
+        if std::mem::replace(&mut self.peaks, builder.peaks()) != builder.peaks() {
             self.open.append(&mut self.ended);
         }
-        for new in load.site_states().iter().skip(self.rows.len()).map(|_| Row::default()) {
+        for new in builder.site_states().iter().skip(self.rows.len()).map(|_| Row::default()) {
             self.open.extend(u32::try_from(self.rows.len()));
             self.rows.push(new);
         }
         for &place in &self.open {
-            let (site, told) = (&load.site_states()[place as usize], &mut self.rows[place as usize]);
+            let (site, told) = (&builder.site_states()[place as usize], &mut self.rows[place as usize]);
             let row = Row::of(site, uncertain.get(&place).copied().unwrap_or_default());
             for (kind, Amount { blocks, bytes }) in row.since(told) {
                 let (blocks, bytes) = (blocks.cast_unsigned(), bytes.cast_unsigned());
@@ -109,23 +109,24 @@ impl Totals {
         }
         let (open, ended) = (&mut self.open, &mut self.ended);
         open.retain(|&place| {
-            let site = &load.site_states()[place as usize];
-            let has_ended = load.has_ended(site.process);
+            let site = &builder.site_states()[place as usize];
+            let has_ended = builder.has_ended(site.process);
             ended.extend((has_ended && site.dirty).then_some(place));
             !has_ended
         });
         let (first, told) = &mut self.whole;
-        let seen = || self.running.iter().map(|(process, _)| *process).find(|process| load.is_seen(*process));
+        let seen =
+            || self.running.iter().map(|(process, _)| *process).find(|process| builder.is_seen(*process));
         *first = first.or_else(seen);
         if let Some(process) = *first {
-            for ((kind, value), told) in load.whole_figures().into_iter().zip(told) {
+            for ((kind, value), told) in builder.whole_figures().into_iter().zip(told) {
                 if std::mem::replace(told, value) != value {
                     tell(process, Action::Figure { kind, value })?;
                 }
             }
         }
-        for (process, told) in self.running.iter_mut().filter(|(process, _)| load.is_seen(*process)) {
-            let figures = load.figures(*process);
+        for (process, told) in self.running.iter_mut().filter(|(process, _)| builder.is_seen(*process)) {
+            let figures = builder.figures(*process);
             let told = told.get_or_insert_with(|| Box::new([0; _]));
             for ((kind, now), told) in FigureKind::ALL.into_iter().zip(figures).zip(told.iter_mut()) {
                 let before = std::mem::replace(told, now);
@@ -135,19 +136,19 @@ impl Totals {
                 }
             }
         }
-        self.take_failures(load, tell)?;
-        self.running.retain(|(process, _)| !load.has_ended(*process));
+        self.take_failures(builder, tell)?;
+        self.running.retain(|(process, _)| !builder.has_ended(*process));
         Ok(())
     }
 
     /// Last of all, so that the receiver knows what the process holds at this moment.
     fn take_failures<E>(
         &mut self,
-        load: &Load<'_>,
+        builder: &ProfileBuilder<'_>,
         mut tell: impl FnMut(ProcessId, Action) -> Result<(), E>,
     ) -> Result<(), E> {
-        for (process, _) in self.running.iter().filter(|(process, _)| load.is_seen(*process)) {
-            for ((stack, is_invalid), now) in load.failure_sums(*process) {
+        for (process, _) in self.running.iter().filter(|(process, _)| builder.is_seen(*process)) {
+            for ((stack, is_invalid), now) in builder.failure_sums(*process) {
                 let told = self.failures.entry((*process, stack, is_invalid)).or_default();
                 let before = std::mem::replace(told, now);
                 if now != before {
@@ -157,7 +158,7 @@ impl Totals {
                 }
             }
         }
-        self.failures.retain(|(process, ..), _| !load.has_ended(*process));
+        self.failures.retain(|(process, ..), _| !builder.has_ended(*process));
         Ok(())
     }
 }

@@ -9,7 +9,7 @@ use capture::{Frame, NodeId, ProcessId, Tables, ThreadId};
 use std::ops::Range;
 
 /// Tells which blocks and stacks count.
-pub struct Sieve<'f> {
+pub struct BlockFilter<'f> {
     /// By process, whether it counts; empty if all do. The next two likewise.
     processes: Vec<bool>,
     threads: Vec<bool>,
@@ -20,7 +20,7 @@ pub struct Sieve<'f> {
     stack: Option<&'f StackTest>,
 }
 
-impl<'f> Sieve<'f> {
+impl<'f> BlockFilter<'f> {
     /// For a capture with these tables.
     ///
     /// # Errors
@@ -182,10 +182,10 @@ mod tests {
         ];
         let tables = tables();
         for (index, (filter, expected)) in cases.iter().enumerate() {
-            let sieve = Sieve::new(filter, &tables).unwrap();
+            let filter_of_blocks = BlockFilter::new(filter, &tables).unwrap();
             let takes = |&place: &usize| {
                 let (process, node, size) = blocks[place];
-                sieve.takes(&birth(process, node, size))
+                filter_of_blocks.takes(&birth(process, node, size))
             };
             assert_eq!((0..4).filter(takes).collect::<Vec<_>>(), *expected, "case {index}");
         }
@@ -209,7 +209,8 @@ mod tests {
     #[test]
     fn unknown_names_are_refused() {
         let tables = tables();
-        let refusal = |filter: Filter| Sieve::new(&filter, &tables).err().map(|error| error.to_string());
+        let refusal =
+            |filter: Filter| BlockFilter::new(&filter, &tables).err().map(|error| error.to_string());
         let process = vec![Selected::Name(Pattern::glob("axe"))];
         let message = refusal(Filter { processes: process, ..Filter::default() }).unwrap();
         assert_eq!(message, "the capture has no process `axe`; it has 7 app, 8 tool, 9 app");

@@ -1,7 +1,7 @@
 //! Compares the sums with a replay that visits every byte.
 
 use super::*;
-use crate::count::load::Load;
+use crate::count::builder::ProfileBuilder;
 use capture::Region;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -83,13 +83,13 @@ fn found(steps: &[Step], look: Look) -> ResidencyTable {
         Step::Event(_) => None,
     });
     let mut faults: std::vec::IntoIter<Fault> = faults.collect::<Vec<_>>().into_iter();
-    let mut load = Load::watched(&tables, Residency::new(&tables, || faults.next(), All, look));
+    let mut builder = ProfileBuilder::watched(&tables, Residency::new(&tables, || faults.next(), All, look));
     for (time, step) in timed().filter(|(time, _)| *time <= look.until) {
         if let Step::Event(action) = *step {
-            load.event(&Event { time, thread: capture::ThreadId(0), action });
+            builder.event(&Event { time, thread: capture::ThreadId(0), action });
         }
     }
-    load.finish_watched().1.finish()
+    builder.finish_watched().1.finish()
 }
 
 /// The same, page by page and byte by byte.
@@ -230,12 +230,13 @@ fn processes_end_with_what_they_had() {
         let mut faults =
             faults.map(|(time, address)| Fault { time, address, ..Fault::default() }).into_iter();
         let look = Look { since: 0, until: u64::MAX, with_ended };
-        let mut load = Load::watched(&tables, Residency::new(&tables, || faults.next(), All, look));
+        let mut builder =
+            ProfileBuilder::watched(&tables, Residency::new(&tables, || faults.next(), All, look));
         let alloc = Action::Alloc { address: 0, size: 10, alignment: 0, stack: NodeId(1) };
         for (time, action) in [(2, alloc), (5, Action::ProcessEnd { process: ProcessId(0) })] {
-            load.event(&Event { time, thread: capture::ThreadId(0), action });
+            builder.event(&Event { time, thread: capture::ThreadId(0), action });
         }
-        let table = load.finish_watched().1.finish();
+        let table = builder.finish_watched().1.finish();
         assert_eq!(table.sums.total(), expected as i64, "{ended:?} {with_ended}");
         assert_eq!(table.sums.blocks, if expected > 0 { 10 } else { 0 });
     }
@@ -255,7 +256,7 @@ fn huge_pages_are_a_doubt() {
             pages.map(|page| Fault { address: page * PAGE, region: Region::Anonymous, ..Fault::default() });
         let mut faults = faults.into_iter();
         let look = Look { since: 0, until: 9, with_ended: true };
-        let table = Load::watched(&tables, Residency::new(&tables, || faults.next(), All, look));
+        let table = ProfileBuilder::watched(&tables, Residency::new(&tables, || faults.next(), All, look));
         assert_eq!(table.finish_watched().1.finish().huge_at_most, at_most, "{when} {pages:?}");
     }
 }

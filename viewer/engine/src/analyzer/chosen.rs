@@ -1,20 +1,25 @@
 //! Lives of the selected blocks.
 
-use analysis::query::{Selection, Sieve};
+use analysis::query::{BlockFilter, Selection};
 use analysis::{Birth, Death, Instant, InvalidFree, Life, Watch};
 
 /// Tells an observer only of blocks that were born after a moment and pass a filter. Their lives end at the latest
 /// with the part of the capture that was asked for.
 pub(super) struct Chosen<'f, W> {
     inner: W,
-    sieve: Sieve<'f>,
+    sieve: BlockFilter<'f>,
     selection: Option<Selection<'f>>,
     /// Events up to and including this one precede the part.
     after: u64,
 }
 
 impl<'f, W> Chosen<'f, W> {
-    pub(super) fn new(inner: W, sieve: Sieve<'f>, selection: Option<Selection<'f>>, after: u64) -> Self {
+    pub(super) fn new(
+        inner: W,
+        sieve: BlockFilter<'f>,
+        selection: Option<Selection<'f>>,
+        after: u64,
+    ) -> Self {
         Self { inner, sieve, selection, after }
     }
 

@@ -10,7 +10,7 @@ use crate::loaded::Loaded;
 use crate::suppression::Suppressions;
 use crate::symbolize::Naming;
 use analysis::query::processes;
-use analysis::{Amount, Load, Profile, Span};
+use analysis::{Amount, Profile, ProfileBuilder, Span};
 use capture::{NodeId, Pointer, ProcessId, Scan, ScanId, ThreadId};
 use heap_graph::{BlockId, Classes, ClassesBuilder, GraphBuilder, Pace, Reach, Roots, Scanned, WhichScan};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -142,11 +142,11 @@ impl Analyzer {
         self.needs_blocks("individual blocks")?;
         let tables = self.reader.tables();
         let scans = places.iter().filter_map(|place| Some((*place, tables.scans.get(*place)?)));
-        let mut load = Load::watched(tables, SnapshotBuilder::new(tables, scans));
+        let mut builder = ProfileBuilder::watched(tables, SnapshotBuilder::new(tables, scans));
         if self.by_threads {
-            load = load.by_threads();
+            builder = builder.by_threads();
         }
-        let mut pass = Pass::new(load, None);
+        let mut pass = Pass::new(builder, None);
         let read = self.run(&mut pass, 0, Span::Whole);
         let (profile, builder) = self.end_pass(pass, Span::Whole);
         self.note_damage(read)?;

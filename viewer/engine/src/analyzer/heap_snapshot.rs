@@ -188,7 +188,7 @@ impl Watch for SnapshotBuilder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use analysis::Load;
+    use analysis::ProfileBuilder;
     use capture::{FrameId, Node, NodeId, Process, Thread, ThreadId};
     use proptest::prelude::*;
 
@@ -198,7 +198,8 @@ mod tests {
     fn blocks_are_those_of_the_moment() {
         let tables = tables(2);
         let scans = [0, 1].map(|process| Scan { process: ProcessId(process), time: 50, ..Scan::default() });
-        let mut load = Load::watched(&tables, SnapshotBuilder::new(&tables, scans.iter().enumerate()));
+        let mut builder =
+            ProfileBuilder::watched(&tables, SnapshotBuilder::new(&tables, scans.iter().enumerate()));
         let alloc = |address| Action::Alloc { address, size: 8, alignment: 0, stack: NodeId(1) };
         let free = |address| Action::Free { address, stack: NodeId::ROOT };
         for (time, thread, action) in [
@@ -217,9 +218,9 @@ mod tests {
             (62, 0, free(0x100)),
             (63, 1, alloc(0x500)),
         ] {
-            load.event(&Event { time, thread: ThreadId(thread), action });
+            builder.event(&Event { time, thread: ThreadId(thread), action });
         }
-        let (_, builder) = load.finish_watched();
+        let (_, builder) = builder.finish_watched();
         let snapshots = builder.finish();
         let addresses = |scan: usize| {
             let mut addresses: Vec<u64> = snapshots[&scan].blocks.iter().map(|block| block.address).collect();
@@ -248,12 +249,12 @@ mod tests {
     /// What one pass finds for these scans.
     fn found(events: &[Event], scans: &[(usize, Scan)]) -> BTreeMap<usize, View> {
         let tables = tables(2);
-        let mut load = Load::watched(
+        let mut builder = ProfileBuilder::watched(
             &tables,
             SnapshotBuilder::new(&tables, scans.iter().map(|(place, scan)| (*place, scan))),
         );
-        load.events(events);
-        let (_, builder) = load.finish_watched();
+        builder.events(events);
+        let (_, builder) = builder.finish_watched();
         let view = |snapshot: HeapSnapshot| {
             let mut blocks: Vec<u64> = snapshot.blocks.iter().map(|block| block.address).collect();
             let mut freed: Vec<u64> =

@@ -5,7 +5,7 @@ use super::pass::Pass;
 use crate::error::Error;
 use analysis::query::Part;
 use analysis::{
-    Amount, Counters, Load, Profile, Results, STEPS, Span, Timeline, Track, TrackSet, VERSION,
+    Amount, Counters, Profile, ProfileBuilder, Results, STEPS, Span, Timeline, Track, TrackSet, VERSION,
     busy_processors,
 };
 use capture::Sampling;
@@ -45,7 +45,7 @@ impl Analyzer {
     fn count_all(&mut self) -> Result<Results, Error> {
         let sampling = Sampling::new(self.reader.tables().metadata.sample_interval);
         let timeline = Timeline::new(STEPS, sampling);
-        let mut pass = Pass::new(Load::watched(self.reader.tables(), timeline), None);
+        let mut pass = Pass::new(ProfileBuilder::watched(self.reader.tables(), timeline), None);
         let read = self.run(&mut pass, 0, Span::Whole);
         let (profile, timeline) = self.end_pass(pass, Span::Whole);
         self.note_damage(read)?;
@@ -102,12 +102,12 @@ impl Analyzer {
             return Ok((timeline, self.whole()?.clone()));
         }
         let sampling = self.sampling();
-        let (load, begin) = match span {
+        let (builder, begin) = match span {
             Span::Range { from, to } => self
                 .load_before(from.position, |held| Timeline::between(from, to.time, steps, sampling, held)),
-            _ => (Load::watched(self.reader.tables(), Timeline::new(steps, sampling)), 0),
+            _ => (ProfileBuilder::watched(self.reader.tables(), Timeline::new(steps, sampling)), 0),
         };
-        let mut pass = Pass::new(load, self.heap);
+        let mut pass = Pass::new(builder, self.heap);
         let read = self.run(&mut pass, begin, span);
         let (profile, timeline) = self.end_pass(pass, span);
         self.note_damage(read)?;

@@ -9,8 +9,8 @@ use crate::loaded::Loaded;
 use crate::suppression::{Suppressions, YoungBlockFilter, YoungLeaks, rules_of_targets};
 use crate::symbolize::{Naming, Needed, named};
 use analysis::lifetimes::{InvalidFreeRow, Suspects};
-use analysis::query::{Expression, Part, Query, Selection, Sieve};
-use analysis::{Load, Names, Profile, Span, Watch, add_idle_threads};
+use analysis::query::{BlockFilter, Expression, Part, Query, Selection};
+use analysis::{Names, Profile, ProfileBuilder, Span, Watch, add_idle_threads};
 use capture::Tables;
 
 impl Analyzer {
@@ -143,18 +143,19 @@ impl Analyzer {
         let span = self.span(&query.part)?;
         let during = self.positions_in(&query.filter.during)?;
         let tables = self.reader.tables();
-        let sieve = || Sieve::new(&query.filter, tables).map(|sieve| sieve.during(during.clone()));
+        let sieve = || BlockFilter::new(&query.filter, tables).map(|sieve| sieve.during(during.clone()));
         let (of_births, of_watch) = (sieve()?, sieve()?);
         let after = if let Span::Range { from, .. } = span { from.position } else { 0 };
         // States do not have what an observer keeps with blocks, so this pass begins at the start.
-        let mut load = Load::watched(tables, Chosen::new(watch(tables), of_watch, selection, after));
+        let mut builder =
+            ProfileBuilder::watched(tables, Chosen::new(watch(tables), of_watch, selection, after));
         if self.by_threads {
-            load = load.by_threads();
+            builder = builder.by_threads();
         }
         if !query.filter.is_empty() {
-            load = load.only(|birth| of_births.takes(birth));
+            builder = builder.only(|birth| of_births.takes(birth));
         }
-        let mut pass = Pass::new(load, self.heap);
+        let mut pass = Pass::new(builder, self.heap);
         let read = self.run(&mut pass, 0, span);
         pass.hold_peak_at(span);
         let (profile, watch) = self.end_pass(pass, span);

@@ -2,30 +2,30 @@
 
 use super::Analyzer;
 use crate::error::Error;
-use analysis::query::Sieve;
-use analysis::{Instant, Load, PoolEvents, Profile, Saved, Span, VERSION, Watch};
+use analysis::query::BlockFilter;
+use analysis::{Checkpoint, Instant, PoolEvents, Profile, ProfileBuilder, Span, VERSION, Watch};
 use capture::{Error as CaptureError, Event, StringId};
 
 /// Counts events for the selected heap.
 pub(super) struct Pass<'a, W: Watch = ()> {
-    load: Load<'a, W>,
+    builder: ProfileBuilder<'a, W>,
     of_pool: Option<PoolEvents>,
 }
 
 impl<'a, W: Watch> Pass<'a, W> {
     /// Continues a load, for a pool or, without one, for the allocators' heaps.
-    pub(super) fn new(load: Load<'a, W>, heap: Option<StringId>) -> Self {
+    pub(super) fn new(builder: ProfileBuilder<'a, W>, heap: Option<StringId>) -> Self {
         match heap {
-            Some(pool) => Self { load: load.of_pools(), of_pool: Some(PoolEvents::of(pool)) },
-            None => Self { load, of_pool: None },
+            Some(pool) => Self { builder: builder.of_pools(), of_pool: Some(PoolEvents::of(pool)) },
+            None => Self { builder, of_pool: None },
         }
     }
 
     #[inline]
     pub(super) fn events(&mut self, events: &[Event]) {
         match &self.of_pool {
-            Some(pool) => events.iter().for_each(|event| self.load.pool_event(pool, event)),
-            None => self.load.events(events),
+            Some(pool) => events.iter().for_each(|event| self.builder.pool_event(pool, event)),
+            None => self.builder.events(events),
         }
     }
 }
@@ -34,34 +34,34 @@ impl<W: Watch> Pass<'_, W> {
     /// Counts the events up to the copy of the `realloc` that is the last of them.
     fn up_to_copy(&mut self, events: &[Event]) {
         let of_pool = self.of_pool.as_ref();
-        self.load.up_to_copy(|load| match of_pool {
-            Some(pool) => events.iter().for_each(|event| load.pool_event(pool, event)),
-            None => load.events(events),
+        self.builder.up_to_copy(|builder| match of_pool {
+            Some(pool) => events.iter().for_each(|event| builder.pool_event(pool, event)),
+            None => builder.events(events),
         });
     }
 
     /// The peak of a moment is what is held then.
     pub(super) fn hold_peak_at(&mut self, span: Span) {
         if let Span::At(_) = span {
-            self.load.hold_peak();
+            self.builder.hold_peak();
         }
     }
 }
 
 impl Analyzer {
     /// Counts a part, either all blocks or those that pass a sieve.
-    pub(super) fn count(&mut self, span: Span, sieve: Option<&Sieve>) -> Result<Profile, Error> {
-        let (mut load, begin) = match (sieve, self.first_of(span)) {
+    pub(super) fn count(&mut self, span: Span, sieve: Option<&BlockFilter>) -> Result<Profile, Error> {
+        let (mut builder, begin) = match (sieve, self.first_of(span)) {
             (None, Some(first)) if !self.by_threads => self.load_before(first, |_| ()),
-            _ => (Load::new(self.reader.tables()), 0),
+            _ => (ProfileBuilder::new(self.reader.tables()), 0),
         };
         if self.by_threads {
-            load = load.by_threads();
+            builder = builder.by_threads();
         }
         if let Some(sieve) = sieve {
-            load = load.only(|birth| sieve.takes(birth));
+            builder = builder.only(|birth| sieve.takes(birth));
         }
-        let mut pass = Pass::new(load, self.heap);
+        let mut pass = Pass::new(builder, self.heap);
         let read = self.run(&mut pass, begin, span);
         pass.hold_peak_at(span);
         let (profile, ()) = self.end_pass(pass, span);
@@ -82,17 +82,17 @@ impl Analyzer {
         &self,
         position: u64,
         watch: impl Fn(analysis::Amount) -> W,
-    ) -> (Load<'_, W>, u64) {
+    ) -> (ProfileBuilder<'_, W>, u64) {
         let tables = self.reader.tables();
         let before = self.reader.states().take_while(|state| *state <= position).last();
         let saved = before
             .filter(|_| self.heap.is_none())
-            .and_then(|state| self.reader.state::<Saved>(state, VERSION));
+            .and_then(|state| self.reader.state::<Checkpoint>(state, VERSION));
         let resumed = saved.filter(|saved| Some(saved.position()) == before).and_then(|saved| {
             let (begin, held) = (saved.position(), saved.held());
-            Some((Load::resume(tables, saved, watch(held))?, begin))
+            Some((ProfileBuilder::resume(tables, saved, watch(held))?, begin))
         });
-        resumed.unwrap_or_else(|| (Load::watched(tables, watch(analysis::Amount::ZERO)), 0))
+        resumed.unwrap_or_else(|| (ProfileBuilder::watched(tables, watch(analysis::Amount::ZERO)), 0))
     }
 
     /// Feeds a pass the events of a part, starting from the pass's present position.
@@ -106,16 +106,16 @@ impl Analyzer {
             Span::Whole => self.replay(begin, self.end(), |events| pass.events(events)),
             Span::At(at) => {
                 let read = self.run_up_to(pass, begin, at);
-                pass.load.reach(at.time);
+                pass.builder.reach(at.time);
                 read
             }
             Span::Range { from, to } => {
                 let read = self.run_up_to(pass, begin, from);
-                pass.load.reach(from.time);
-                pass.load.begin_range();
+                pass.builder.reach(from.time);
+                pass.builder.begin_range();
                 read?;
                 if to > from {
-                    pass.load.copied();
+                    pass.builder.copied();
                 }
                 self.run_up_to(pass, from.position, to)
             }
@@ -139,7 +139,7 @@ impl Analyzer {
             Span::Whole => false,
             Span::At(at) | Span::Range { to: at, .. } => at.whole_events() < self.end(),
         };
-        let (mut profile, watch) = if is_cut { pass.load.cut() } else { pass.load.finish_watched() };
+        let (mut profile, watch) = if is_cut { pass.builder.cut() } else { pass.builder.finish_watched() };
         profile.span = span;
         (profile, watch)
     }

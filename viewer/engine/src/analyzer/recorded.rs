@@ -4,7 +4,9 @@ use super::Analyzer;
 use super::pass::Pass;
 use crate::error::Error;
 use analysis::lifetimes::{AddressMap, MapTable, PageTable, Pages};
-use analysis::{Birth, Death, Detail, History, Instant, Life, Load, Profile, Recorder, Span, Watch};
+use analysis::{
+    Birth, Death, Detail, History, Instant, Life, Profile, ProfileBuilder, Recorder, Span, Watch,
+};
 use capture::{Event, Tables};
 
 /// Memory at the peak.
@@ -50,7 +52,7 @@ impl Analyzer {
     /// Those of the file.
     pub fn history(&mut self) -> Result<(Profile, History), Error> {
         let recorder = Recorder::new(self.reader.tables());
-        let mut pass = Pass::new(Load::watched(self.reader.tables(), recorder), None);
+        let mut pass = Pass::new(ProfileBuilder::watched(self.reader.tables(), recorder), None);
         let read = self.run(&mut pass, 0, Span::Whole);
         let (counted, recorder) = self.end_pass(pass, Span::Whole);
         self.note_damage(read)?;
@@ -71,8 +73,9 @@ impl Analyzer {
         if metadata.aggregate().is_some() || metadata.sample_interval > 0 {
             return Ok(None);
         }
-        let load = Load::watched(self.reader.tables(), PlacementObserver::new(self.reader.tables()));
-        let mut pass = Pass::new(load, None);
+        let builder =
+            ProfileBuilder::watched(self.reader.tables(), PlacementObserver::new(self.reader.tables()));
+        let mut pass = Pass::new(builder, None);
         let read = self.run(&mut pass, 0, Span::At(whole.peak.at));
         let (_, PlacementObserver { map, pages }) = self.end_pass(pass, Span::At(whole.peak.at));
         self.note_damage(read)?;
@@ -88,11 +91,11 @@ impl Analyzer {
     // Cost: proportional to the events in the range, plus those since the nearest state before it.
     pub fn history_within(&mut self, whole: &History, from: u64, to: u64) -> Result<Option<History>, Error> {
         let Some(detail) = Detail::of(whole, from, to) else { return Ok(None) };
-        let (mut load, begin) =
+        let (mut builder, begin) =
             self.load_before(detail.begin().position, |_| detail.slices(self.reader.tables()));
         let end = detail.end().position;
-        let read = self.replay(begin, end, |events| load.events(events));
-        let (_, found) = if end < self.end() { load.cut() } else { load.finish_watched() };
+        let read = self.replay(begin, end, |events| builder.events(events));
+        let (_, found) = if end < self.end() { builder.cut() } else { builder.finish_watched() };
         self.note_damage(read)?;
         Ok(Some(detail.join(found)))
     }

@@ -5,13 +5,13 @@ use super::pass::Pass;
 use crate::error::Error;
 use crate::loaded::Loaded;
 use crate::symbolize::{Naming, Needed, named};
-use analysis::query::{Expression, Query, Selection, Sieve};
-use analysis::{Birth, Choice, Counters, Load, Look, Names, Residency, ResidencyTable, Span};
+use analysis::query::{BlockFilter, Expression, Query, Selection};
+use analysis::{Birth, Choice, Counters, Look, Names, ProfileBuilder, Residency, ResidencyTable, Span};
 use capture::{Error as CaptureError, Fault, NodeId, ProcessId, Reader};
 
 /// What a query and an expression select.
 struct Chosen<'f> {
-    sieve: Sieve<'f>,
+    sieve: BlockFilter<'f>,
     selection: Option<Selection<'f>>,
 }
 
@@ -50,10 +50,10 @@ impl Analyzer {
             Span::Range { from, to } => Look { since: from.time, until: to.time, with_ended: false },
         };
         let during = self.positions_in(&query.filter.during)?;
-        let chosen = Chosen { sieve: Sieve::new(&query.filter, &tables)?.during(during), selection };
+        let chosen = Chosen { sieve: BlockFilter::new(&query.filter, &tables)?.during(during), selection };
         let mut damage = Ok(());
         let watch = Residency::new(self.reader.tables(), faults(&self.reader, &mut damage), chosen, look);
-        let mut pass = Pass::new(Load::watched(self.reader.tables(), watch), None);
+        let mut pass = Pass::new(ProfileBuilder::watched(self.reader.tables(), watch), None);
         let read = self.run(&mut pass, 0, span);
         let (profile, watch) = self.end_pass(pass, span);
         let table = watch.finish();

@@ -1,6 +1,6 @@
 //! Reads a capture while it grows, and counts what it reads.
 
-use analysis::Load;
+use analysis::ProfileBuilder;
 use capture::{CounterKind, Error, ProcessId, Reader, Tables};
 use std::collections::HashMap;
 use std::fs::File;
@@ -8,7 +8,7 @@ use std::fs::File;
 /// A growing capture, counted as far as it was read.
 pub struct Follower {
     reader: Reader<File>,
-    load: Load<'static>,
+    builder: ProfileBuilder<'static>,
     /// The last values of counters.
     counters: HashMap<(ProcessId, CounterKind), u64>,
     time: u64,
@@ -18,8 +18,8 @@ impl Follower {
     /// Follows a capture from its beginning.
     pub fn new(reader: Reader<File>) -> Self {
         // Not wanted for a recording that goes on.
-        let load = Load::new(reader.tables()).without_frees();
-        Self { reader, load, counters: HashMap::new(), time: 0 }
+        let builder = ProfileBuilder::new(reader.tables()).without_frees();
+        Self { reader, builder, counters: HashMap::new(), time: 0 }
     }
 
     /// Reads and counts what is there now; returns the length of the file up to there, which is not needed again.
@@ -29,10 +29,10 @@ impl Follower {
     // Cost: 30 to 120 ns per event, as in any pass.
     pub fn refresh(&mut self) -> Result<u64, Error> {
         self.reader.refresh()?;
-        let Self { reader, load, counters, time } = self;
-        load.grow(reader.tables());
+        let Self { reader, builder, counters, time } = self;
+        builder.grow(reader.tables());
         reader.for_each_batch(|events| {
-            load.events(events);
+            builder.events(events);
             *time = events.last().map_or(*time, |event| event.time.max(*time));
         })?;
         reader.for_each_counters(|chunk| {
@@ -49,8 +49,8 @@ impl Follower {
     }
 
     /// The numbers.
-    pub fn counted(&self) -> &Load<'static> {
-        &self.load
+    pub fn counted(&self) -> &ProfileBuilder<'static> {
+        &self.builder
     }
 
     /// The last value of a counter of a process.

@@ -1,7 +1,7 @@
 //! Condenses all events to those of an aggregated capture.
 
 use analysis::format::{bytes, counted};
-use analysis::{Load, PoolProfile, Totals};
+use analysis::{PoolProfile, ProfileBuilder, Totals};
 use capture::{Action, Event, ProcessId, Tables};
 
 /// After this many snapshots the distance between them doubles.
@@ -57,12 +57,12 @@ impl SnapshotTaker {
     // Cost: one comparison on top of the pass, unless a snapshot is due.
     pub fn event<T: Receiver>(
         &mut self,
-        load: &mut Load<'_>,
+        builder: &mut ProfileBuilder<'_>,
         event: &Event,
         to: &mut T,
     ) -> Result<(), T::Error> {
         while event.time >= self.due {
-            self.snapshot(load, self.due, to)?;
+            self.snapshot(builder, self.due, to)?;
             self.marks = 0;
             self.taken += 1;
             if self.taken == RUN {
@@ -75,9 +75,9 @@ impl SnapshotTaker {
         }
         self.last = self.last.max(event.time);
         if let Action::ProcessEnd { .. } = event.action {
-            self.snapshot(load, event.time, to)?;
+            self.snapshot(builder, event.time, to)?;
         }
-        load.event(event);
+        builder.event(event);
         match event.action {
             Action::ProcessStart { process, .. } => {
                 self.first.get_or_insert(process);
@@ -88,11 +88,11 @@ impl SnapshotTaker {
             Action::Mark { .. } => {
                 if self.marks < MARKS {
                     self.marks += 1;
-                    self.snapshot(load, event.time, to)?;
+                    self.snapshot(builder, event.time, to)?;
                 }
-                self.pass_on(load, event, to)
+                self.pass_on(builder, event, to)
             }
-            Action::Pause | Action::Resume => self.pass_on(load, event, to),
+            Action::Pause | Action::Resume => self.pass_on(builder, event, to),
             _ => Ok(()),
         }
     }
@@ -101,9 +101,13 @@ impl SnapshotTaker {
     ///
     /// # Errors
     /// Those of the receiver.
-    pub fn finish<T: Receiver>(&mut self, load: &mut Load<'_>, to: &mut T) -> Result<(), T::Error> {
-        self.pools = load.pools_so_far();
-        self.snapshot(load, self.last, to)
+    pub fn finish<T: Receiver>(
+        &mut self,
+        builder: &mut ProfileBuilder<'_>,
+        to: &mut T,
+    ) -> Result<(), T::Error> {
+        self.pools = builder.pools_so_far();
+        self.snapshot(builder, self.last, to)
     }
 
     /// Time of the last event.
@@ -121,16 +125,26 @@ impl SnapshotTaker {
         remarks
     }
 
-    fn pass_on<T: Receiver>(&self, load: &Load<'_>, event: &Event, to: &mut T) -> Result<(), T::Error> {
-        match load.owner(event.thread) {
+    fn pass_on<T: Receiver>(
+        &self,
+        builder: &ProfileBuilder<'_>,
+        event: &Event,
+        to: &mut T,
+    ) -> Result<(), T::Error> {
+        match builder.owner(event.thread) {
             Some(process) => to.receive(event.time, process, event.action),
             None => Ok(()),
         }
     }
 
-    fn snapshot<T: Receiver>(&mut self, load: &mut Load<'_>, time: u64, to: &mut T) -> Result<(), T::Error> {
+    fn snapshot<T: Receiver>(
+        &mut self,
+        builder: &mut ProfileBuilder<'_>,
+        time: u64,
+        to: &mut T,
+    ) -> Result<(), T::Error> {
         let first = &mut self.first;
-        self.totals.take(load, |process, action| {
+        self.totals.take(builder, |process, action| {
             first.get_or_insert(process);
             to.receive(time, process, action)
         })?;

@@ -1,7 +1,7 @@
 //! Pages of synthetic captures: their size, their sums, and what must never get into their markup.
 
 use super::*;
-use analysis::{Cost, Detail, Load, Recorder, Spelling};
+use analysis::{Cost, Detail, ProfileBuilder, Recorder, Spelling};
 use capture::{
     Action, Event, Frame, FrameId, Node, NodeId, Process, ProcessId, SourceFrame, StringId, Symbolized,
     Tables, Thread, ThreadId,
@@ -36,9 +36,9 @@ fn made(stacks: &[Vec<String>], events: impl FnOnce(&[NodeId]) -> Vec<Event>) ->
         }
         leaves.push(at);
     }
-    let mut load = Load::watched(&tables, Recorder::new(&tables));
-    load.events(&events(&leaves));
-    let (profile, recorder) = load.finish_watched();
+    let mut builder = ProfileBuilder::watched(&tables, Recorder::new(&tables));
+    builder.events(&events(&leaves));
+    let (profile, recorder) = builder.finish_watched();
     let source = Source { file: "app.memprof".to_owned(), ..Source::default() };
     (Loaded::new(tables, profile, source), recorder.finish())
 }
@@ -162,9 +162,9 @@ fn pieces_are_the_data() {
     for range in [None, Some((100_000_000, 900_000_000)), None, Some((0, 90_000_000))] {
         let fine = range.map(|(from, to)| {
             let detail = Detail::of(&whole, from, to).expect("the whole is coarse");
-            let mut load = Load::watched(&loaded.tables, detail.slices(&loaded.tables));
-            load.events(&events[..detail.end().position as usize]);
-            detail.join(load.cut().1)
+            let mut builder = ProfileBuilder::watched(&loaded.tables, detail.slices(&loaded.tables));
+            builder.events(&events[..detail.end().position as usize]);
+            detail.join(builder.cut().1)
         });
         let history = fine.as_ref().unwrap_or(&whole);
         let served = inflated(&packer.served(&loaded, &whole, history, &options).unwrap());

@@ -1,7 +1,7 @@
 //! Data of synthetic scans: its sums, however much is left out, and its size.
 
 use super::*;
-use analysis::{Amount, Load};
+use analysis::{Amount, ProfileBuilder};
 use capture::{
     Frame, FrameId, Node, NodeId, Process, Scan, SourceFrame, StringId, Symbolized, Tables, ThreadId,
 };
@@ -48,7 +48,7 @@ fn made(stacks: u32, name: impl Fn(u32) -> String) -> (Loaded, Scanned) {
             builder.pointer(from, to, |_| Source::Ignored);
         }
     }
-    let (profile, file) = (Load::new(&tables).finish(), File::default());
+    let (profile, file) = (ProfileBuilder::new(&tables).finish(), File::default());
     let roots = (0..stacks).map(|root| format!("root {root}")).collect();
     let scan = Scan::default();
     let graph = builder.finish();

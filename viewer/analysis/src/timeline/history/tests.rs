@@ -2,7 +2,7 @@
 
 use super::{Detail, Flow, History, Recorder};
 use crate::base::cost::Amount;
-use crate::count::load::Load;
+use crate::count::builder::ProfileBuilder;
 use crate::count::profile::Profile;
 use capture::{
     Action, Ended, Event, Frame, FrameId, Node, NodeId, Process, ProcessEnd, ProcessId, Tables, Thread,
@@ -41,19 +41,19 @@ fn end(time: u64) -> Event {
 }
 
 fn counted(tables: &Tables, events: &[Event]) -> (Profile, History) {
-    let mut load = Load::watched(tables, Recorder::new(tables));
-    load.events(events);
-    let (profile, recorder) = load.finish_watched();
+    let mut builder = ProfileBuilder::watched(tables, Recorder::new(tables));
+    builder.events(events);
+    let (profile, recorder) = builder.finish_watched();
     (profile, recorder.finish())
 }
 
 /// The history with a range in detail; none if the whole is as fine.
 fn within(tables: &Tables, events: &[Event], whole: &History, from: u64, to: u64) -> Option<History> {
     let detail = Detail::of(whole, from, to)?;
-    let mut load = Load::watched(tables, detail.slices(tables));
+    let mut builder = ProfileBuilder::watched(tables, detail.slices(tables));
     let needed = detail.end().position as usize;
-    load.events(&events[..needed]);
-    let (_, found) = if needed < events.len() { load.cut() } else { load.finish_watched() };
+    builder.events(&events[..needed]);
+    let (_, found) = if needed < events.len() { builder.cut() } else { builder.finish_watched() };
     let (spectrum, crossings) = (whole.spectrum.clone(), whole.crossings.clone());
     Some(History { spectrum, crossings, ..detail.join(found) })
 }

@@ -1,6 +1,6 @@
 //! Beginnings and ends of process images.
 
-use super::Load;
+use super::ProfileBuilder;
 use super::observer::life;
 use crate::base::cost::{Amount, Part};
 use crate::count::heap::Block;
@@ -9,7 +9,7 @@ use crate::count::process::{Phase, ProcessState};
 use crate::count::watch::{Death, End, Instant, Left, Watch};
 use capture::{Ended, ProcessId};
 
-impl<W: Watch> Load<'_, W> {
+impl<W: Watch> ProfileBuilder<'_, W> {
     pub(super) fn start(&mut self, process: ProcessId, fork: u32) {
         let Some(state) = self.processes.get_mut(process.index()) else {
             self.stray_events += 1;

@@ -1,6 +1,6 @@
 //! Blocks of pools.
 
-use super::Load;
+use super::ProfileBuilder;
 use crate::count::estimate::Estimator;
 use crate::count::heap::Block;
 use crate::count::pools::PoolEvents;
@@ -10,8 +10,8 @@ use crate::count::watch::Watch;
 use capture::Seed;
 use capture::{Action, BlockNumber, Event, ProcessId};
 
-impl<W: Watch> Load<'_, W> {
-    /// A pass over the blocks of a pool, by [`Load::pool_event`]. Each counts as one, even in a sampled recording:
+impl<W: Watch> ProfileBuilder<'_, W> {
+    /// A pass over the blocks of a pool, by [`ProfileBuilder::pool_event`]. Each counts as one, even in a sampled recording:
     /// programs report all of them.
     #[must_use]
     pub fn of_pools(mut self) -> Self {

@@ -1,6 +1,6 @@
 //! Allocations and frees.
 
-use super::Load;
+use super::ProfileBuilder;
 use crate::base::cost::Part;
 use crate::count::heap::{Block, MAX_BLOCK};
 use crate::count::lineage;
@@ -28,7 +28,7 @@ impl Allocation {
     }
 }
 
-impl<W: Watch> Load<'_, W> {
+impl<W: Watch> ProfileBuilder<'_, W> {
     /// A new block, which a `realloc` may have made from an old one.
     pub(super) fn allocate(&mut self, mut call: Allocation, old: Option<&Block<W::Attached>>) {
         call.size = call.size.min(MAX_BLOCK);

@@ -8,7 +8,7 @@
 //!  in the range       allocated 250, freed 200 ─────────┘  so it grew by 50; the 300 from before are still there
 //! ```
 
-use super::Load;
+use super::ProfileBuilder;
 use crate::base::cost::{Amount, Part};
 use crate::base::spread::Spread;
 use crate::count::estimate::Counted;
@@ -75,7 +75,7 @@ fn split(amount: Amount, there: Amount) -> (Amount, Amount) {
     (taken, amount - taken)
 }
 
-impl<W: Watch> Load<'_, W> {
+impl<W: Watch> ProfileBuilder<'_, W> {
     /// Counts an event of an aggregated capture.
     pub(super) fn count_reported(&mut self, event: &Event) {
         let (Some(process), Some(_)) = (self.owner(event.thread), self.reported.snapshots) else {
@@ -236,7 +236,7 @@ impl<W: Watch> Load<'_, W> {
     }
 }
 
-impl Load<'_> {
+impl ProfileBuilder<'_> {
     /// Gives rows their shares of the peak so far.
     pub(crate) fn settle(&mut self) {
         self.peak.settle(&mut self.sites);

@@ -1,37 +1,37 @@
 //! Continues from a saved state.
 
-use super::Load;
+use super::ProfileBuilder;
+use crate::count::checkpoint::{Checkpoint, Counters, Saving};
 use crate::count::peak::Peak;
 use crate::count::process::Row;
-use crate::count::saved::{Counters, Saved, Saving};
 use crate::count::watch::Watch;
 use capture::Tables;
 
-impl<W: Watch<Attached = ()>> Load<'_, W> {
+impl<W: Watch<Attached = ()>> ProfileBuilder<'_, W> {
     /// A pass that begins at a saved state; none if that is of another capture. Its peak is not known: it is for
     /// moments and ranges.
-    pub fn resume(tables: &Tables, saved: Saved, watch: W) -> Option<Self> {
+    pub fn resume(tables: &Tables, saved: Checkpoint, watch: W) -> Option<Self> {
         if !saved.fits(tables) {
             return None;
         }
-        let Saved { counters, sites, processes, threads } = saved;
-        let mut load = Self::watched(tables, watch);
-        load.sites = sites.resume(tables, load.estimator.is_sampled());
-        (load.processes, load.threads) = (processes, threads);
-        for (state, row) in load.processes.iter_mut().zip(&tables.processes) {
+        let Checkpoint { counters, sites, processes, threads } = saved;
+        let mut builder = Self::watched(tables, watch);
+        builder.sites = sites.resume(tables, builder.estimator.is_sampled());
+        (builder.processes, builder.threads) = (processes, threads);
+        for (state, row) in builder.processes.iter_mut().zip(&tables.processes) {
             state.row = Row::of(row);
         }
-        load.peak = Peak::resume(counters.held);
-        load.pools.rest();
+        builder.peak = Peak::resume(counters.held);
+        builder.pools.rest();
         Counters {
-            events: load.events,
-            now: load.now,
-            stray_events: load.stray_events,
-            last_time: load.last_time,
-            own_pages: load.own_pages,
+            events: builder.events,
+            now: builder.now,
+            stray_events: builder.stray_events,
+            last_time: builder.last_time,
+            own_pages: builder.own_pages,
             ..
         } = counters;
-        Some(load)
+        Some(builder)
     }
 
     /// The state after the last event.

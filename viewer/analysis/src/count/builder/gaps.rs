@@ -1,10 +1,10 @@
 //! Intervals in which a thread's events were lost.
 
-use super::Load;
+use super::ProfileBuilder;
 use crate::count::watch::Watch;
 use capture::{ProcessId, ThreadId};
 
-impl<W: Watch> Load<'_, W> {
+impl<W: Watch> ProfileBuilder<'_, W> {
     pub(super) fn gap_begin(&mut self, process: ProcessId, thread: ThreadId) {
         let state = &mut self.threads[thread.index()];
         state.allocates(None);

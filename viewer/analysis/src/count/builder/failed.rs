@@ -1,11 +1,11 @@
 //! Calls that returned no memory.
 
-use super::Load;
+use super::ProfileBuilder;
 use crate::count::failures::{Failure, Reason};
 use crate::count::watch::Watch;
 use capture::{Action, Event, NodeId, ProcessId, SumKind};
 
-impl<W: Watch> Load<'_, W> {
+impl<W: Watch> ProfileBuilder<'_, W> {
     /// Notes a call that returned no memory.
     #[cold]
     pub(super) fn note_failure(&mut self, process: ProcessId, event: &Event) {

@@ -1,11 +1,11 @@
 //! Pages mapped apart from the allocator.
 
-use super::Load;
+use super::ProfileBuilder;
 use crate::count::profile::PagesPeak;
 use crate::count::watch::Watch;
 use capture::{Action, ProcessId};
 
-impl<W: Watch> Load<'_, W> {
+impl<W: Watch> ProfileBuilder<'_, W> {
     /// Follows a mapping call.
     pub(super) fn note_pages(&mut self, process: ProcessId, mapping: &Action, time: u64) {
         let pages = &mut self.processes[process.index()].pages;

@@ -54,7 +54,7 @@ type BlockTest<'a> = dyn Fn(&Birth) -> bool + Send + Sync + 'a;
 ///
 /// An observer is told of every block's birth and death: see [`Watch`].
 #[derive(Clone)]
-pub struct Load<'a, W: Watch = ()> {
+pub struct ProfileBuilder<'a, W: Watch = ()> {
     /// The process of each thread.
     owners: Vec<ProcessId>,
     sampling: Option<Sampling>,
@@ -90,7 +90,7 @@ pub struct Load<'a, W: Watch = ()> {
     copying: Option<Copying>,
 }
 
-impl<'a> Load<'a> {
+impl<'a> ProfileBuilder<'a> {
     /// A pass over the events of the capture that these tables belong to.
     pub fn new(tables: &Tables) -> Self {
         Self::watched(tables, ())
@@ -102,15 +102,15 @@ impl<'a> Load<'a> {
     }
 }
 
-impl<'a, W: Watch> Load<'a, W> {
+impl<'a, W: Watch> ProfileBuilder<'a, W> {
     /// A pass with an observer.
     pub fn watched(tables: &Tables, watch: W) -> Self {
-        let mut load = Self::of_recording(&tables.metadata, watch);
-        load.grow(tables);
-        load
+        let mut builder = Self::of_recording(&tables.metadata, watch);
+        builder.grow(tables);
+        builder
     }
 
-    /// A pass over the events of a recording that has just begun: see [`Load::grow`].
+    /// A pass over the events of a recording that has just begun: see [`ProfileBuilder::grow`].
     pub fn of_recording(metadata: &Metadata, watch: W) -> Self {
         let seed = Seed::random();
         let sampling = Sampling::new(metadata.sample_interval);

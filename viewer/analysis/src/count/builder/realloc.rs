@@ -10,7 +10,7 @@
 //!  counted                              one free, one allocation
 //! ```
 
-use super::Load;
+use super::ProfileBuilder;
 use super::calls::Allocation;
 use crate::count::heap::Block;
 use crate::count::thread::Pending;
@@ -26,7 +26,7 @@ pub(super) struct Copying {
     end: End,
 }
 
-impl<W: Watch> Load<'_, W> {
+impl<W: Watch> ProfileBuilder<'_, W> {
     pub(super) fn realloc_begin(
         &mut self,
         process: ProcessId,

@@ -9,7 +9,7 @@
 //!  32 events ──► where their blocks are ──► these, which say in which rows they count ──► the rows ──► counted
 //! ```
 
-use super::Load;
+use super::ProfileBuilder;
 use crate::count::heap::Heap;
 use crate::count::process::ProcessState;
 use crate::count::sites::SiteId;
@@ -31,8 +31,8 @@ enum Place<'h, K> {
     Nowhere,
 }
 
-impl<W: Watch> Load<'_, W> {
-    /// Counts the next events, as [`Load::event`] does one by one, faster where heaps are large.
+impl<W: Watch> ProfileBuilder<'_, W> {
+    /// Counts the next events, as [`ProfileBuilder::event`] does one by one, faster where heaps are large.
     pub fn events(&mut self, events: &[Event]) {
         for window in events.chunks(AHEAD) {
             self.look_ahead(window);
@@ -124,18 +124,18 @@ mod tests {
                 Event { time, thread: ThreadId(below(4) as u32), action }
             })
             .collect();
-        let count = |hand_over: &dyn Fn(&mut Load<'_>)| -> Profile {
-            let mut load = Load::new(&tables);
-            hand_over(&mut load);
-            assert!(load.processes[0].heap.len() > SMALL, "a heap that is looked ahead in");
-            load.finish()
+        let count = |hand_over: &dyn Fn(&mut ProfileBuilder<'_>)| -> Profile {
+            let mut builder = ProfileBuilder::new(&tables);
+            hand_over(&mut builder);
+            assert!(builder.processes[0].heap.len() > SMALL, "a heap that is looked ahead in");
+            builder.finish()
         };
-        let one_by_one = count(&|load| {
+        let one_by_one = count(&|builder| {
             for event in &events {
-                load.event(event);
+                builder.event(event);
             }
         });
-        let together = count(&|load| events.chunks(1000).for_each(|some| load.events(some)));
+        let together = count(&|builder| events.chunks(1000).for_each(|some| builder.events(some)));
         assert_eq!(format!("{one_by_one:?}"), format!("{together:?}"));
     }
 }

@@ -3,8 +3,8 @@
 //! It contains only what later events need. Peaks are not included: the state serves moments and ranges, which begin
 //! their own.
 
+use super::builder::ProfileBuilder;
 use super::heap::{Block, Heap};
-use super::load::Load;
 use super::process::ProcessState;
 use super::sites::{SiteId, Sites};
 use super::thread::ThreadState;
@@ -15,7 +15,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A state to resume from.
 #[derive(Debug, Deserialize)]
-pub struct Saved {
+pub struct Checkpoint {
     pub(crate) counters: Counters,
     pub(crate) sites: Sites,
     pub(crate) processes: Vec<ProcessState>,
@@ -41,7 +41,7 @@ pub(crate) struct Counters {
     pub(crate) held: Amount,
 }
 
-impl<W: Watch<Attached = ()>> Load<'_, W> {
+impl<W: Watch<Attached = ()>> ProfileBuilder<'_, W> {
     /// Number of events so far.
     pub fn position(&self) -> u64 {
         self.instant().position
@@ -53,7 +53,7 @@ impl<W: Watch<Attached = ()>> Load<'_, W> {
     }
 }
 
-impl Saved {
+impl Checkpoint {
     /// Number of events before it.
     pub fn position(&self) -> u64 {
         self.counters.events
@@ -150,7 +150,7 @@ mod tests {
             inherit(&mut processes, ProcessId::from_index(parent), ProcessId::from_index(child), 1);
             processes.truncate(known);
             let sites = Sites::new(Seed::random(), 0, false);
-            Saved { counters: Counters::default(), sites, processes, threads: Vec::new() }
+            Checkpoint { counters: Counters::default(), sites, processes, threads: Vec::new() }
         };
         for (child, parent, known, expected) in [(1, 0, 2, true), (1, 2, 3, true), (1, 2, 2, false)] {
             let tables = Tables { processes: vec![Process::default(); known], ..Tables::default() };

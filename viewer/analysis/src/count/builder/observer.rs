@@ -1,6 +1,6 @@
 //! What the observer of a pass is told.
 
-use super::Load;
+use super::ProfileBuilder;
 use super::calls::Allocation;
 use crate::base::cost::Amount;
 use crate::count::failures::{Failure, Failures};
@@ -9,7 +9,7 @@ use crate::count::sites::{SiteId, Sites};
 use crate::count::watch::{Death, End, Instant, Life, Watch};
 use capture::ProcessId;
 
-impl<W: Watch> Load<'_, W> {
+impl<W: Watch> ProfileBuilder<'_, W> {
     /// Reports a new block to the observer, and returns what to keep with it.
     // Cost: nothing without an observer.
     #[inline]

@@ -1,6 +1,6 @@
 //! Processes, threads and stacks that a pass learns of while it goes on.
 
-use super::{Load, process_profile};
+use super::{ProfileBuilder, process_profile};
 use crate::base::cost::{Amount, Cost};
 use crate::count::estimate::Rounding;
 use crate::count::process::{Phase, ProcessState};
@@ -10,7 +10,7 @@ use crate::count::thread::ThreadState;
 use crate::count::watch::Watch;
 use capture::{Process, ProcessId, Tables, Thread, ThreadId};
 
-impl<W: Watch> Load<'_, W> {
+impl<W: Watch> ProfileBuilder<'_, W> {
     /// Continues with the tables of the capture as they are now: those of before, possibly grown.
     pub fn grow(&mut self, tables: &Tables) {
         self.reported.grow(&tables.metadata);

@@ -4,14 +4,14 @@
 //! its sums where the range begins. It keeps what it knows of blocks, threads and forks, so older blocks are freed,
 //! resized and inherited as usual.
 
-use super::Load;
+use super::ProfileBuilder;
 use crate::count::process::Phase;
 use crate::count::profile::{PagesPeak, Profile};
 use crate::count::watch::{Birth, Watch};
 use capture::Ended;
 use std::sync::Arc;
 
-impl<'a, W: Watch> Load<'a, W> {
+impl<'a, W: Watch> ProfileBuilder<'a, W> {
     /// Counts only the blocks that pass a test at birth. The others are still followed, so that whatever depends on
     /// them, such as the time of the peak, stays the same.
     #[must_use]
@@ -21,7 +21,7 @@ impl<'a, W: Watch> Load<'a, W> {
     }
 }
 
-impl<W: Watch> Load<'_, W> {
+impl<W: Watch> ProfileBuilder<'_, W> {
     /// Lets time pass up to a moment without an event, so that a peak or a range there has its time.
     pub fn reach(&mut self, time: u64) {
         self.now = self.now.max(time);
