@@ -28,6 +28,13 @@ impl Interner {
             nodes: Table::new("stacks", 1),
         }
     }
+
+    /// After so many rows, which are not recognised.
+    pub(crate) fn after(strings: usize, frames: usize) -> Self {
+        let mut interner = Interner::new();
+        (interner.strings.next, interner.frames.next) = (strings as u64, frames as u64);
+        interner
+    }
 }
 
 /// Ids by value.

@@ -23,7 +23,7 @@ use crate::ids::NodeId;
 use crate::index;
 use crate::intern::Interner;
 use crate::meta;
-use crate::model::{Metadata, Summary};
+use crate::model::{Metadata, Summary, Tables};
 use crate::observer::{LiveBlocks, Observer};
 use crate::sample::Sample;
 use crate::sink::Sink;
@@ -76,6 +76,26 @@ impl<W: Sink> Writer<W> {
     /// When the sink does not take it.
     pub fn new(sink: W, metadata: &Metadata) -> Result<Self, Error> {
         Writer::observed(sink, metadata, LiveBlocks::default())
+    }
+}
+
+impl Writer<Vec<u8>> {
+    /// Goes on with a finished capture, which has these chunks and tables, for names that are found afterwards: what this
+    /// writer makes replaces the file's end from [`Writer::length`] on. None for one that was not finished.
+    ///
+    /// # Errors
+    /// When there is no memory for the compressor.
+    pub fn after(chunks: &[Chunk], tables: &Tables) -> Result<Option<Self>, Error> {
+        let Some(summary) = chunks.iter().rposition(|chunk| chunk.is(ChunkKind::Summary)) else {
+            return Ok(None);
+        };
+        let index = chunks[..summary].iter().rposition(|chunk| chunk.is(ChunkKind::Index));
+        let mut writer = Writer::empty(Vec::new(), LiveBlocks::default())?;
+        writer.interner = Interner::after(tables.strings.len(), tables.frames.len());
+        writer.output.offset = chunks[summary].offset;
+        writer.index_before = index.map_or(0, |index| chunks[index].offset);
+        writer.chunks = chunks[index.unwrap_or(0)..summary].to_vec();
+        Ok(Some(writer))
     }
 }
 
@@ -240,7 +260,7 @@ impl<W: Sink, O: Observer> Writer<W, O> {
         end.finish(summary)
     }
 
-    /// Bytes written so far.
+    /// Bytes of the file so far.
     pub fn length(&self) -> u64 {
         self.output.offset
     }

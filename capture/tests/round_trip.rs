@@ -1,8 +1,8 @@
 //! What is written is what is read.
 
 use capture::{
-    Action, Event, Frame, FrameId, Metadata, NodeId, Process, ProcessEnd, ProcessId, Pseudo, Reader, Summary,
-    Thread, ThreadId, Writer,
+    Action, Event, Frame, FrameId, Metadata, NodeId, Process, ProcessEnd, ProcessId, Pseudo, Reader,
+    SourceFrame, Summary, Symbolized, Thread, ThreadId, Writer,
 };
 use proptest::prelude::*;
 
@@ -91,6 +91,47 @@ fn long_recordings_have_a_chain_of_indices() {
                 .eq((0..2500u64).map(|time| time.saturating_sub(1) * 1000..=(time + 1) * 1000))
         );
     }
+}
+
+/// Check that names can be added to a finished capture of any number of chunks, again and again, and that all else stays
+/// as it was, whether its index is used or not.
+#[test]
+fn names_are_added_to_finished_captures() {
+    for chunks in [0, 1023, 1024, 2500] {
+        let mut writer = Writer::new(Vec::new(), &Metadata::default()).unwrap();
+        writer.process(Process::default()).unwrap();
+        writer.thread(Thread::default()).unwrap();
+        writer.string("before").unwrap();
+        let frame = writer.frame(Frame::Code { module: None, address: 7, exact: true }).unwrap();
+        for time in 0..chunks {
+            let event = Event { time: time * 1000, thread: ThreadId(0), action: Action::ThreadStart };
+            writer.event(event).unwrap();
+            writer.flush().unwrap();
+        }
+        let summary = Summary { duration_ns: 9, ..Summary::default() };
+        let mut file = writer.finish(&summary).unwrap();
+        let mut expected = read(file.as_slice()).unwrap();
+        for name in ["f", "g"] {
+            let reader = Reader::from_source(file.as_slice()).unwrap();
+            let mut end = Writer::after(reader.index(), reader.tables()).unwrap().unwrap();
+            let place = end.length() as usize;
+            let function = end.string(name).unwrap();
+            let names = vec![SourceFrame { function: Some(function), file: None, line: None }];
+            let symbol = Symbolized { frame, names, ..Symbolized::default() };
+            end.symbolized(symbol.clone()).unwrap();
+            let end = end.finish(&summary).unwrap();
+            assert!(end.len() > file.len() - place, "none of the old end is left");
+            file.splice(place.., end);
+            expected.tables.strings.push(name.into());
+            expected.tables.symbols = vec![Some(symbol)];
+            assert_eq!(read(file.as_slice()).unwrap(), expected, "{chunks}");
+            let scanned = read(&file[..file.len() - 1]).unwrap();
+            assert_eq!(scanned.tables, expected.tables, "{chunks}");
+        }
+    }
+    let unfinished = fixture::file();
+    let reader = Reader::from_source(&unfinished[..unfinished.len() / 2]).unwrap();
+    assert!(Writer::after(reader.index(), reader.tables()).unwrap().is_none());
 }
 
 /// Check that a chunk never exceeds the format's limits: half a million of the largest events come back in several.

@@ -1,4 +1,5 @@
-//! Copies a capture, adding the names that were looked up and, on request, redacting it so that it can be shared.
+//! Copies a capture, adding the names that were looked up and, on request, redacting it so that it can be shared; or adds
+//! the names to the capture itself.
 //!
 //! ```text
 //!  Reader ─► tables ─► names looked up ─► Redaction ─► Writer     all rows at once, in their order
@@ -15,8 +16,10 @@ pub use redaction::Redaction;
 
 use analysis::Counting;
 use capture::{Error as CaptureError, Event, Object, Reader, ScanId, Sink, Summary, Tables, Writer};
-use engine::{Error, LookedUp, Naming, Needed, named, open_reader};
+use engine::{Error, LookedUp, Naming, Needed, Source, named, open_reader};
 pub(crate) use ids::Ids;
+use std::fs::OpenOptions;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 /// What was done for a copy.
@@ -53,6 +56,29 @@ pub fn copy<S: Sink>(
     let sink = write(&reader, &tables, cut.as_deref(), redaction.is_none(), sink)
         .map_err(|error| Error::Capture { file: source.file, error })?;
     Ok((sink, copied))
+}
+
+/// Adds to a finished capture, in place, the names that it lacks, so that it can be opened where its files are not.
+///
+/// # Errors
+/// When the capture cannot be read or written.
+pub fn add_names(path: &Path, naming: Naming) -> Result<(), Error> {
+    let (reader, Source { file, .. }) = open_reader(path)?;
+    let mut tables = reader.tables().clone();
+    if named(&mut tables, Needed::All, naming).named == 0 {
+        return Ok(());
+    }
+    let write = || {
+        let Some(mut writer) = Writer::after(reader.index(), reader.tables())? else { return Ok(()) };
+        let place = writer.length();
+        Ids::same(reader.tables(), &tables).grow(&tables, &mut writer)?;
+        let end = writer.finish(tables.summary.as_ref().unwrap_or(&Summary::default()))?;
+        let failed = |source| CaptureError::Io { action: "write the capture".into(), source };
+        // Longer than what it replaces: nobody sees a file without an end for longer than that takes.
+        let file = OpenOptions::new().write(true).open(path).map_err(failed)?;
+        file.write_all_at(&end, place).and_then(|()| file.sync_all()).map_err(failed)
+    };
+    write().map_err(|error| Error::Capture { file, error })
 }
 
 fn write<S: Sink>(

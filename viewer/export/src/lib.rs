@@ -29,7 +29,7 @@
 //! | `addresses` | one address space for all files of a capture |
 //! | `protobuf` `xml` | how numbers and texts are written |
 //! | `origin` | who wrote a file, and of what |
-//! | `copy` | a capture with the names that were looked up, or redacted |
+//! | `copy` | a capture with the names that were looked up, as a copy or in place, or redacted |
 //! | `aggregate` | a recording as totals at snapshots |
 //! | `sql` | a capture as a database, and queries |
 
@@ -65,7 +65,7 @@ mod syscap;
 mod walk;
 mod xml;
 
-pub use copy::{Copied, Redaction, copy};
+pub use copy::{Copied, Redaction, add_names, copy};
 pub use flamegraph::flamegraph;
 pub use format::{Format, UnknownFormat};
 pub use options::ExportOptions;

@@ -45,6 +45,18 @@ impl Ids {
         Ok(ids)
     }
 
+    /// Of a capture that has all rows of these tables, but not the names that another one has by now.
+    pub(super) fn same(tables: &Tables, named: &Tables) -> Ids {
+        let is_written = |frame: FrameId| tables.symbol(frame) == named.symbol(frame);
+        Ids {
+            strings: (0..tables.strings.len()).map(StringId::from_index).collect(),
+            modules: (0..tables.modules.len()).map(ModuleId::from_index).collect(),
+            frames: (0..tables.frames.len()).map(FrameId::from_index).collect(),
+            named: (0..tables.frames.len()).map(FrameId::from_index).map(is_written).collect(),
+            nodes: (0..tables.nodes.len()).map(NodeId::from_index).collect(),
+        }
+    }
+
     /// Writes the rows of stacks and names that have been added since the last time.
     pub(crate) fn grow<S: Sink, O: Observer>(
         &mut self,
