@@ -1,7 +1,8 @@
 //! Alarms: what is done when a recording that goes on holds too much, up to what the kernel ends for it.
 
 use crate::harness::{
-    Recording, Server, Service, World, attach, c, number, product, record, skip, wait, wait_for,
+    Recording, Server, Service, World, agent, attach, c, installed, number, product, record, skip, start,
+    start_collector, wait, wait_for,
 };
 use rustix::process::Signal;
 use serde_json::Value;
@@ -34,9 +35,9 @@ fn snapshots(world: &World) -> Vec<PathBuf> {
     found
 }
 
-/// The live bytes of a capture, and the functions of the stack that holds most.
+/// The live bytes of a capture, and the functions of the stack that holds most, by names that are stored in it.
 fn held(world: &World, file: &Path) -> (u64, Vec<String>) {
-    let mut tool = world.tool(["report", "--by", "live", "--json"]);
+    let mut tool = world.tool(["report", "--by", "live", "--json", "--no-symbolize"]);
     tool.arg(file);
     let ran = wait(world, tool);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
@@ -157,31 +158,95 @@ fn services_raise_alarms() {
     service.stop();
 }
 
+/// Check that a daemon raises the alarms of each of its recordings, with a capture of that one, and ends with 1.
+#[test]
+fn daemons_raise_alarms() {
+    let services = [Service::that_grows(), Service::that_grows()];
+    let world = &services[0].world;
+    let file = world.path("alarms");
+    let mut tool = world.tool(["daemon", "--folder", ".", "--alarm", "over=100K", "--on-alarm", "snapshot"]);
+    tool.args(["--on-alarm", "fail", "--on-alarm", &format!("run:cat >>{}", file.display())]);
+    let daemon = start_collector(world, tool);
+    for (number, service) in services.iter().enumerate() {
+        let ran = wait(world, world.tool(["daemon", "start", &service.pid()]));
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        wait_for("an alarm", || documents(&file).len() > number);
+        let alarm = &documents(&file)[number];
+        assert_eq!(alarm["processes"][0]["pid"].to_string(), service.pid(), "{alarm}");
+        assert_eq!(alarm["grown"][0]["stack"][0]["function"], "hold", "{alarm}");
+        let (bytes, functions) = held(world, Path::new(alarm["snapshot"].as_str().expect("it was saved")));
+        assert!(bytes >= 50 << 10 && functions[0] == "hold", "{bytes} {functions:?}");
+    }
+    daemon.signal(Signal::TERM);
+    let ran = daemon.wait();
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    services.into_iter().for_each(|service| drop(service.stop()));
+}
+
 /// A control group with a limit.
 struct Group {
     folder: PathBuf,
-    /// How often the kernel has ended one of its processes is in this file, as `oom_kill 1`.
-    events: &'static str,
+    files: &'static Files,
 }
 
+/// What the hierarchy has in one of its versions.
+struct Files {
+    root: &'static str,
+    limit: &'static str,
+    used: &'static str,
+    /// How often the kernel has ended a process is in this file, as `oom_kill 1`.
+    events: &'static str,
+    /// The type of the file system, and its options.
+    kind: &'static str,
+}
+
+const VERSIONS: [Files; 2] = [
+    Files {
+        root: "/sys/fs/cgroup",
+        limit: "memory.max",
+        used: "memory.current",
+        events: "memory.events",
+        kind: "cgroup2",
+    },
+    Files {
+        root: "/sys/fs/cgroup/memory",
+        limit: "memory.limit_in_bytes",
+        used: "memory.usage_in_bytes",
+        events: "memory.oom_control",
+        kind: "cgroup -o memory",
+    },
+];
+
 impl Group {
-    /// A group of either version of the hierarchy; none where we may not make one.
+    /// A group of either version of the hierarchy; none where we may not make one, which is said.
     fn new(name: &str, limit: u64) -> Option<Group> {
-        let versions = [
-            ("/sys/fs/cgroup", "memory.max", "memory.events"),
-            ("/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.oom_control"),
-        ];
-        versions.into_iter().find_map(|(root, file, events)| {
-            let folder = Path::new(root).join(format!("{name}-{}", std::process::id()));
+        let group = VERSIONS.iter().find_map(|files| {
+            let folder = Path::new(files.root).join(format!("memprof-{name}-{}", std::process::id()));
             fs::create_dir(&folder).ok()?;
-            let group = Group { folder, events };
-            let path = group.folder.join(file);
+            let group = Group { folder, files };
+            // Otherwise memory would be swapped out instead.
+            let _ = fs::write(group.folder.join("memory.swap.max"), "0");
+            let path = group.folder.join(files.limit);
             (path.exists() && fs::write(path, limit.to_string()).is_ok()).then_some(group)
-        })
+        });
+        if group.is_none() {
+            skip("limits of control groups", "no control group with a limit can be made here");
+        }
+        group
+    }
+
+    /// The beginning of a command that enters it, and goes on with its arguments.
+    fn enter(&self) -> String {
+        format!("echo $$ >{}/cgroup.procs && ", self.folder.display())
+    }
+
+    fn used(&self) -> u64 {
+        let text = fs::read_to_string(self.folder.join(self.files.used)).unwrap_or_default();
+        text.trim().parse().unwrap_or(0)
     }
 
     fn killed(&self) -> u64 {
-        let text = fs::read_to_string(self.folder.join(self.events)).unwrap_or_default();
+        let text = fs::read_to_string(self.folder.join(self.files.events)).unwrap_or_default();
         let count = text.lines().find_map(|line| line.strip_prefix("oom_kill "));
         count.and_then(|count| count.parse().ok()).unwrap_or(0)
     }
@@ -200,31 +265,111 @@ impl Drop for Group {
 }
 
 /// Check that before the kernel ends a process for its group's limit, an alarm has saved a capture, which opens and names
-/// who held the memory.
+/// who held the memory: with the collector in another group or in the same, and if the limit is that of a group around.
 #[test]
 fn who_held_the_memory_is_saved_before_the_kernel_kills() {
-    let Some(group) = Group::new("memprof-alarms", 96 * MIB) else {
-        skip("the kernel's kills", "no control group with a limit can be made here");
-        return;
-    };
+    for place in ["inside", "inner", "with its collector"] {
+        let Some(group) = Group::new("alarms", 96 * MIB) else { return };
+        let program = c("holds_slowly").flags(["-O1", "-g"]).build();
+        let inner = Group { folder: group.folder.join("inner"), files: group.files };
+        fs::create_dir(&inner.folder).expect("the group is ours");
+        let enters = match place {
+            "inside" => group.enter(),
+            "inner" => inner.enter(),
+            _ => format!("echo $PPID >{}/cgroup.procs && {}", group.folder.display(), group.enter()),
+        };
+        let enters = format!("{enters} exec \"$0\" 1000 20000");
+        let recording = record("/bin/sh").args(["-c", &enters]).arg(program).with_names();
+        let file = recording.world.path("alarms");
+        let (ran, capture) = recording
+            .options(["--alarm", "limit=60%", "--on-alarm", "snapshot"])
+            .options(["--on-alarm", &format!("run:cat >>{}", file.display())])
+            .run();
+        assert_eq!(ran.code, 128 + 9, "{place}: {}", ran.stderr);
+        assert!(group.killed() + inner.killed() > 0, "{place}");
+        let documents = documents(&file);
+        let [alarm] = documents.as_slice() else { panic!("{place}: {documents:?}") };
+        assert_eq!(alarm["condition"], "limit=60%");
+        assert_eq!(number(alarm, "/cgroup_limit_bytes"), 96 * MIB, "{place}");
+        let used = number(alarm, "/cgroup_bytes");
+        assert!((57 * MIB..=96 * MIB).contains(&used), "{place}: {alarm}");
+        assert_eq!(alarm["grown"][0]["stack"][0]["function"], "load", "{place}");
+        let (bytes, functions) = held(capture.world(), Path::new(alarm["snapshot"].as_str().unwrap()));
+        assert!(bytes > 20 * MIB && functions[0] == "load", "{place}: {bytes} {functions:?}");
+    }
+}
+
+/// Check that a program which takes memory as fast as it can does not outrun the alarm.
+#[test]
+fn fast_programs_raise_alarms() {
+    let Some(group) = Group::new("fast", 512 * MIB) else { return };
     let program = c("holds_slowly").flags(["-O1", "-g"]).build();
-    let enters = format!("echo $$ >{}/cgroup.procs && exec \"$0\" 1000 20000", group.folder.display());
-    let recording = record("/bin/sh").args(["-c".into(), enters, program.display().to_string()]).with_names();
+    // The group is looked for twice a second.
+    let enters = group.enter() + "sleep 1 && exec \"$0\" 4000 0";
+    let recording = record("/bin/sh").args(["-c", &enters]).arg(program);
     let file = recording.world.path("alarms");
-    let (ran, capture) = recording
-        .options(["--alarm", "limit=60%", "--on-alarm", "snapshot"])
+    let (ran, _capture) = recording
+        .options(["--alarm", "limit=50%", "--on-alarm", "snapshot"])
         .options(["--on-alarm", &format!("run:cat >>{}", file.display())])
         .run();
     assert_eq!(ran.code, 128 + 9, "{}", ran.stderr);
-    assert!(group.killed() > 0);
     let documents = documents(&file);
     let [alarm] = documents.as_slice() else { panic!("{documents:?}") };
-    assert_eq!(alarm["condition"], "limit=60%");
-    assert_eq!(number(alarm, "/cgroup_limit_bytes"), 96 * MIB);
-    let used = number(alarm, "/cgroup_bytes");
-    assert!((57 * MIB..=96 * MIB).contains(&used), "{alarm}");
-    assert_eq!(alarm["grown"][0]["stack"][0]["function"], "load");
-    let (bytes, functions) = held(capture.world(), Path::new(alarm["snapshot"].as_str().unwrap()));
-    assert!(bytes > 20 * MIB, "{bytes}");
-    assert_eq!(functions[0], "load");
+    assert!((256 * MIB..512 * MIB).contains(&number(alarm, "/cgroup_bytes")), "{alarm}");
+    assert!(Path::new(alarm["snapshot"].as_str().unwrap()).exists());
+}
+
+/// Check that cached files, with which the kernel fills every limit, raise no alarm.
+#[test]
+fn cached_files_raise_no_alarm() {
+    let Some(group) = Group::new("files", 96 * MIB) else { return };
+    let world = World::new();
+    if rustix::fs::statfs(world.folder()).is_ok_and(|system| system.f_type == 0x0102_1994) {
+        return skip("cached files", "the temporary folder is in memory");
+    }
+    let write = "head -c 200M /dev/zero >file && cat file >/dev/null && cat file >/dev/null";
+    let recording = record("/bin/sh").args(["-c", &(group.enter() + write)]).world(world);
+    let (ran, _capture) = recording.options(["--alarm", "limit=60%", "--on-alarm", "fail"]).run();
+    assert!(group.used() > 60 * MIB, "{}", group.used());
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+}
+
+/// Check that the group of a process in a container is found from a container beside it, where its path is unknown.
+#[test]
+fn groups_of_other_containers_are_known() {
+    let (Some(group), Some(own)) = (Group::new("container", 96 * MIB), Group::new("beside", 512 * MIB))
+    else {
+        return;
+    };
+    if installed("unshare").is_none() {
+        return skip("containers", "unshare is not installed");
+    }
+    let world = World::new();
+    let Files { root, kind, .. } = group.files;
+    let mount =
+        format!("mount -t tmpfs none /sys/fs/cgroup && mkdir -p {root} && mount -t {kind} none {root}");
+    let inside = mount + " && exec \"$0\" 1000 50000";
+    let mut shell = world.command("/bin/sh");
+    shell.args(["-c", &(group.enter() + "exec unshare --cgroup --mount /bin/sh -c \"$0\" \"$1\""), &inside]);
+    shell.arg(c("holds_slowly").flags(["-O1", "-g"]).build()).env("LD_PRELOAD", agent(&world));
+    let container = start(&world, shell);
+    wait_for("the program", || {
+        let path = format!("/proc/{}/comm", container.pid().as_raw_nonzero());
+        fs::read_to_string(path).is_ok_and(|name| name.trim() == "holds_slowly")
+    });
+    let file = world.path("alarms");
+    let mut shell = world.command("/bin/sh");
+    shell.args(["-c", &(own.enter() + "exec unshare --cgroup \"$0\" \"$@\"")]).arg(product());
+    shell.args(["attach", &container.pid().as_raw_nonzero().to_string(), "--output", "it.memprof"]);
+    shell.args(["--alarm", "limit=60%", "--on-alarm", "snapshot"]);
+    shell.args(["--on-alarm", &format!("run:cat >>{}", file.display())]);
+    let collector = start_collector(&world, shell);
+    assert_eq!(container.wait().code, 128 + 9);
+    let ran = collector.wait();
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let documents = documents(&file);
+    let [alarm] = documents.as_slice() else { panic!("{documents:?} {}", ran.stderr) };
+    assert_eq!(number(alarm, "/cgroup_limit_bytes"), 96 * MIB, "{alarm}");
+    let (bytes, functions) = held(&world, Path::new(alarm["snapshot"].as_str().unwrap()));
+    assert!(bytes > 10 * MIB && functions[0] == "load", "{bytes} {functions:?}");
 }

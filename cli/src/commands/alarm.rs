@@ -4,7 +4,7 @@
 //!  --alarm over=2G ────┐                     ┌─ log          a line, with the stacks that grew
 //!  --alarm growth=20% ─┼─► Watch ─► Alarm ───┼─ snapshot     a capture of all that was recorded so far
 //!  --alarm limit=90% ──┘  20 looks           ├─ run:COMMAND  gets the alarm as JSON
-//!                         a second           ├─ post:URL     the same over HTTP
+//!                         a second or more   ├─ post:URL     the same over HTTP
 //!                                            └─ fail         exit code 1 at the end
 //! ```
 //!
@@ -30,7 +30,7 @@ pub(super) use watch::Watch;
 #[derive(Args, Clone, Debug)]
 pub(crate) struct AlarmOptions {
     /// Raise an alarm when live memory reaches a size (over=2G), has grown by a share since the last alarm
-    /// (growth=20%), or when the control group has used a share of its limit (limit=90%); may be repeated
+    /// (growth=20%), or when a control group holds a share of its limit (limit=90%), without cached files; may be repeated
     ///
     /// Each alarm is raised again once memory has fallen by a tenth in between.
     #[arg(help_heading = "Alarms", long, value_name = "CONDITION")]

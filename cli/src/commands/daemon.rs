@@ -11,7 +11,7 @@
 //!
 //! While nothing is recorded there are no sessions: only two waiting threads, and no descriptors.
 
-use super::alarm::AlarmOptions;
+use super::alarm::{AlarmOptions, Watch};
 use super::http::HttpOptions;
 use super::parts::{Limits, Series};
 use super::process_selector::{self, ProcessSelector, process_selector};
@@ -172,10 +172,11 @@ fn serve(arguments: Arguments) -> Outcome {
         }
     }
     // No requests come in any more once the last captures are finished.
-    drop((named, numbered, server, watch));
+    drop((named, numbered, server));
+    let is_alarmed = watch.is_some_and(Watch::end);
     requests.finish_all();
     drop(push);
-    Ok(ExitCode::SUCCESS)
+    Ok(if is_alarmed { FAILED.into() } else { ExitCode::SUCCESS })
 }
 
 fn tell(command: &str, pids: &[u32]) -> Outcome {

@@ -22,7 +22,7 @@ pub(super) enum Condition {
 pub(super) struct Measured {
     /// Bytes live.
     pub(super) live: u64,
-    /// Of the control group that is nearest to its limit, how much it uses and may use.
+    /// Of the control group that is nearest to its limit, how much it cannot give back, and how much it may use.
     pub(super) group: Option<(u64, u64)>,
 }
 
@@ -32,6 +32,12 @@ pub(super) struct Monitor {
     pub(super) condition: Condition,
     seen: TriggerMonitor,
 }
+
+/// Time between two looks, and the shortest time where memory may soon be at its limit.
+pub(super) const PERIOD: Duration = Duration::from_millis(50);
+const SHORTEST: Duration = Duration::from_millis(5);
+/// Bytes that a program takes in a second if it does nothing else.
+const FASTEST: f64 = (4_u64 << 30) as f64;
 
 /// In which shares of limits are compared.
 const PARTS: u64 = 1_000_000;
@@ -58,6 +64,17 @@ impl Monitor {
             _ => measured.live,
         };
         self.seen.due(now, value).is_some()
+    }
+
+    /// How long nothing can happen: with what is left until the alarm, however fast that is taken.
+    pub(super) fn pause(&self, measured: &Measured) -> Duration {
+        let (Condition::Limit(share), Some((used, limit))) = (self.condition, measured.group) else {
+            return PERIOD;
+        };
+        let left = share * limit as f64 - used as f64;
+        // Where it was raised there is no hurry any more.
+        let pause = if left < 0.0 { PERIOD } else { Duration::from_secs_f64(left / FASTEST) };
+        pause.clamp(SHORTEST, PERIOD)
     }
 }
 
@@ -123,5 +140,17 @@ mod tests {
         assert!(!Monitor::new(Condition::Limit(0.9)).is_raised(Duration::ZERO, &without));
         let over = Measured { live: 5, group: Some((0, 0)) };
         assert!(Monitor::new(Condition::Over(5)).is_raised(Duration::ZERO, &over));
+    }
+
+    /// Check that looks are frequent only while memory may be at its limit soon.
+    #[test]
+    fn looks_are_frequent_near_a_limit() {
+        let pause = |condition: &str, used: u64, limit: u64| {
+            let measured = Measured { live: 0, group: Some((used << 20, limit << 20)) };
+            Monitor::new(condition.parse().unwrap()).pause(&measured).as_millis()
+        };
+        assert_eq!(pause("limit=90%", 800, 1000), 24);
+        assert_eq!([10, 899, 901].map(|used| pause("limit=90%", used, 1000)), [50, 5, 50]);
+        assert_eq!(pause("over=1M", 900, 1000), 50);
     }
 }

@@ -46,6 +46,11 @@ const SWAP: Meaning = ("memprof_swapped_bytes", Kind::Gauge, "Memory of the proc
 const CPU: Meaning = ("memprof_process_cpu_seconds", Kind::Counter, "CPU time of the process.");
 const CGROUP_BYTES: Meaning =
     ("memprof_cgroup_memory_bytes", Kind::Gauge, "Memory of the process' control group.");
+const CGROUP_RECLAIMABLE: Meaning = (
+    "memprof_cgroup_memory_reclaimable_bytes",
+    Kind::Gauge,
+    "Of that, what the kernel takes back before it ends a process, such as cached files.",
+);
 const CGROUP_LIMIT: Meaning = (
     "memprof_cgroup_memory_limit_bytes",
     Kind::Gauge,
@@ -149,6 +154,7 @@ fn add_process(families: &mut Families, heap: &LiveHeap, (id, pid): (ProcessId, 
     add(CPU, cpu.map(|(user, system)| seconds(user + system)));
     let memory = Memory::of(pid);
     add(CGROUP_BYTES, memory.current.map(|bytes| bytes as f64));
+    add(CGROUP_RECLAIMABLE, memory.current.map(|_| memory.reclaimable as f64));
     add(CGROUP_LIMIT, memory.limit.map(|bytes| bytes as f64));
     for (event, count) in &memory.events {
         families.add(CGROUP_EVENTS, &with(labels, "event", event), Some(*count as f64));
