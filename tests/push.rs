@@ -4,8 +4,8 @@
 //! OpenTelemetry's own code (`scripts/validators`).
 
 use crate::harness::{
-    Capture, Recording, Request, Running, Server, Service, World, attach, c, installed, record, skip, start,
-    start_collector, validator, wait, wait_for,
+    Capture, Recording, Request, Running, Server, Service, World, attach, c, info, installed, number, record,
+    skip, start, start_collector, validator, wait, wait_for,
 };
 use flate2::read::GzDecoder;
 use rustix::process::Signal;
@@ -584,6 +584,42 @@ fn attach_pushes() {
         all.iter().map(|request| profile(header(request, "content-type"), &request.body)).collect();
     assert_whole(&sent, &capture);
     assert!(sent[sent.len() - 1].sums(2)[1] >= 10 << 10, "what is held is there");
+}
+
+/// Check that nothing is left out or sent twice where a recording goes on in another capture, whether full ones are kept
+/// or not, and when it ends by itself.
+#[test]
+fn series_of_captures_are_pushed() {
+    for keep in [&[][..], &["--keep", "1"]] {
+        let server = Server::start(&[200]);
+        let service = Service::new(2);
+        let options = ["--output", "it.memprof", "--push", &server.address, "--push-every", "200ms"];
+        let limits = ["--max-size", "64K", "--duration", "8s"];
+        let collector = attach(&service.world, &service.pid(), &[&options[..], &limits, keep].concat());
+        let before = service.page.calls(0).mallocs_done;
+        service.work();
+        let calls = service.page.calls(0).mallocs_done - before;
+        let ran = collector.wait();
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        let all = server.requests();
+        let ids: BTreeSet<&str> = all.iter().map(|request| header(request, "idempotency-key")).collect();
+        assert_eq!(ids.len(), all.len());
+        let objects = |request: &Request| profile(header(request, "content-type"), &request.body).sums(0)[0];
+        let pushed: u64 = all.iter().map(objects).sum();
+        assert!(pushed >= calls, "{pushed} of {calls}");
+        let files = fs::read_dir(service.world.folder()).unwrap().map(|file| file.unwrap().path());
+        let captures: Vec<PathBuf> =
+            files.filter(|path| path.extension().is_some_and(|ending| ending == "memprof")).collect();
+        let recorded: u64 = (captures.iter())
+            .map(|path| number(&info(&service.world, path.to_str().unwrap()), "/totals/allocations"))
+            .sum();
+        match keep {
+            [] => assert!(captures.len() > 1 && pushed == recorded, "{pushed} of {recorded}: {captures:?}"),
+            _ => assert!(captures.len() <= 2 && pushed > recorded, "{pushed} of {recorded}: {captures:?}"),
+        }
+        assert!(!service.world.path("it.memprof.push").exists(), "nothing is left");
+        service.stop();
+    }
 }
 
 /// Check that a daemon pushes what it records, also if it is told to stop before an interval has ended.
