@@ -1,13 +1,17 @@
 //! Metrics and profiles of recordings over HTTP, while they go on.
 
-use crate::harness::{Running, Service, World, attach, c, installed, number, skip, start, wait, wait_for};
+use crate::harness::{
+    Page, Running, Service, World, agent, attach, c, copy_program, installed, number, skip, start, wait,
+    wait_for,
+};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::fs;
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::time::Duration;
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
@@ -191,6 +195,18 @@ fn changes_are_of_their_time() {
     end(collector, service);
 }
 
+/// Has Prometheus' own checker read metrics.
+fn check_by_promtool(world: &World, metrics: &Answer) {
+    if installed("promtool").is_none() {
+        return skip("promtool", "not installed, so metrics were not checked by it (scripts/validators)");
+    }
+    world.write("metrics", &metrics.body);
+    let mut promtool = world.command("sh");
+    promtool.args(["-c", "promtool check metrics < metrics"]);
+    let ran = wait(world, promtool);
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{}", metrics.text());
+}
+
 /// Check that metrics are what Prometheus takes, in both formats, and have what is known of the process.
 #[test]
 fn metrics_are_prometheus() {
@@ -229,17 +245,93 @@ fn metrics_are_prometheus() {
     let functions =
         older.text().lines().filter(|line| line.starts_with("memprof_function_live_bytes{")).count();
     assert!((1..=10).contains(&functions), "{}", older.text());
-    match installed("promtool") {
-        None => skip("promtool", "not installed, so metrics were not checked by it"),
-        Some(_) => {
-            fs::write(service.world.path("metrics"), &older.body).unwrap();
-            let mut promtool = service.world.command("sh");
-            promtool.args(["-c", "promtool check metrics < metrics"]);
-            let ran = wait(&service.world, promtool);
-            assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{}", older.text());
-        }
-    }
+    check_by_promtool(&service.world, &older);
     end(collector, service);
+}
+
+/// Check that a real Prometheus takes the metrics, with a token, and that our rules have it raise an alert on a service
+/// that leaks, which names the function that holds most.
+#[test]
+fn prometheus_raises_an_alert() {
+    if installed("prometheus").is_none() || installed("promtool").is_none() {
+        return skip("prometheus", "not installed, so our rules were not tried (scripts/validators)");
+    }
+    let service = Service::that_grows();
+    let world = &service.world;
+    let token = world.write("token", TOKEN);
+    fs::set_permissions(&token, PermissionsExt::from_mode(0o600)).unwrap();
+    let (collector, address) = serving(&service, &["--http-token-file", "token"]);
+    let rules = Path::new(env!("CARGO_MANIFEST_DIR")).join("../packaging/prometheus/memprof.rules.yml");
+    let mut promtool = world.command("promtool");
+    promtool.args(["check", "rules", "--lint=all", "--lint-fatal"]).arg(&rules);
+    let ran = wait(world, promtool);
+    assert_eq!(ran.code, 0, "{}{}", ran.text(), ran.stderr);
+    // A leak of hours, in seconds.
+    let shorter = [("30m", "2s"), ("3h", "6s"), ("for: 1h", "for: 1s")];
+    let rules = fs::read_to_string(rules).unwrap();
+    world.write("rules.yml", shorter.iter().fold(rules, |rules, (from, to)| rules.replace(from, to)));
+    let target = address.trim_start_matches("http://");
+    let config = format!(
+        "global: {{ scrape_interval: 250ms, scrape_timeout: 250ms, evaluation_interval: 500ms }}\n\
+         rule_files: [ rules.yml ]\nscrape_configs:\n  - job_name: memprof\n    static_configs: [ {{ targets: \
+         [ \"{target}\" ] }} ]\n    authorization: {{ credentials_file: token }}\n"
+    );
+    world.write("prometheus.yml", config);
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let mut prometheus = world.command("prometheus");
+    prometheus.args(["--config.file=prometheus.yml", "--storage.tsdb.path=series"]);
+    prometheus.arg(format!("--web.listen-address=127.0.0.1:{port}"));
+    let prometheus = start(world, prometheus);
+    let alert = || -> Option<Value> {
+        let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
+        stream.write_all(b"GET /api/v1/alerts HTTP/1.0\r\n\r\n").ok()?;
+        let mut text = String::new();
+        stream.read_to_string(&mut text).ok()?;
+        let document: Value = serde_json::from_str(text.split_once("\r\n\r\n")?.1).ok()?;
+        let mut alerts = document["data"]["alerts"].as_array()?.iter();
+        let is_leak =
+            |alert: &&Value| alert["labels"]["alertname"] == "MemoryLeak" && alert["state"] == "firing";
+        alerts.find(is_leak).cloned()
+    };
+    wait_for("the alert", || alert().is_some());
+    let alert = alert().expect("it grows and grows");
+    assert_eq!(alert["labels"]["pid"], service.pid(), "{alert}");
+    let summary = alert["annotations"]["summary"].as_str().unwrap();
+    assert!(summary.starts_with("holds_and_churns (") && summary.contains(" most of it by hold"), "{alert}");
+    prometheus.signal(Signal::TERM);
+    assert_eq!(prometheus.wait().code, 0);
+    end(collector, service);
+}
+
+/// Check that what a process calls itself and says of itself, whatever that is, makes metrics neither long nor wrong.
+#[test]
+fn labels_of_hostile_processes_are_bounded() {
+    let world = World::new();
+    let program = world.path("a\"},{\n# \\ \u{1b}[2J");
+    copy_program(c("counts_its_calls").flags(["-O1"]).build(), &program);
+    let page = Page::new(&world);
+    let mut command = world.command(&program);
+    let bomb: Vec<String> = (0..3000).map(|number| format!("k{number}\"=}}\n{}", "v".repeat(20))).collect();
+    command.arg(&page.path).args(["1", "5000"]).env("LD_PRELOAD", agent(&world));
+    command.env("OTEL_RESOURCE_ATTRIBUTES", bomb.join(",")).env("POD_NAME", "p".repeat(100_000));
+    let service = start(&world, command);
+    page.wait_for_calls(1, 1000);
+    let options = ["--output", "it.memprof", "--http", "127.0.0.1:0"];
+    let collector = attach(&world, &service.pid().as_raw_nonzero().to_string(), &options);
+    wait_for("the address", || collector.stderr().contains("Serving metrics"));
+    let address = address(&collector);
+    wait_for("numbers", || get(&address, "/metrics").value("memprof_live_bytes", &[]).is_some());
+    let metrics = get(&address, "/metrics");
+    for line in metrics.text().lines().filter(|line| !line.starts_with('#')) {
+        assert!(line.len() < 16 * 300 && line.matches("=\"").count() <= 20, "{line}");
+        let (_, number) = line.rsplit_once(' ').expect("a name and a number");
+        assert!(line.starts_with("memprof_") && number.parse::<f64>().is_ok(), "{line}");
+    }
+    check_by_promtool(&world, &metrics);
+    collector.signal(Signal::INT);
+    assert_eq!(collector.wait().code, 0);
+    page.stop();
+    assert_eq!(service.wait().code, 5);
 }
 
 /// Check that only those with the token are answered, that a token must be a secret, that other machines need one, and
