@@ -81,6 +81,7 @@ mod terminal;
 mod web;
 
 mod documents;
+mod kubernetes;
 mod packaging;
 
 mod aggregate;
