@@ -1,8 +1,8 @@
 //! Alarms: what is done when a recording that goes on holds too much, up to what the kernel ends for it.
 
 use crate::harness::{
-    Recording, Server, Service, World, agent, attach, c, installed, number, product, record, skip, start,
-    start_collector, wait, wait_for,
+    Group, Recording, Server, Service, World, agent, attach, c, installed, number, product, record, skip,
+    start, start_collector, wait, wait_for,
 };
 use rustix::process::Signal;
 use serde_json::Value;
@@ -183,87 +183,6 @@ fn daemons_raise_alarms() {
     services.into_iter().for_each(|service| drop(service.stop()));
 }
 
-/// A control group with a limit.
-struct Group {
-    folder: PathBuf,
-    files: &'static Files,
-}
-
-/// What the hierarchy has in one of its versions.
-struct Files {
-    root: &'static str,
-    limit: &'static str,
-    used: &'static str,
-    /// How often the kernel has ended a process is in this file, as `oom_kill 1`.
-    events: &'static str,
-    /// The type of the file system, and its options.
-    kind: &'static str,
-}
-
-const VERSIONS: [Files; 2] = [
-    Files {
-        root: "/sys/fs/cgroup",
-        limit: "memory.max",
-        used: "memory.current",
-        events: "memory.events",
-        kind: "cgroup2",
-    },
-    Files {
-        root: "/sys/fs/cgroup/memory",
-        limit: "memory.limit_in_bytes",
-        used: "memory.usage_in_bytes",
-        events: "memory.oom_control",
-        kind: "cgroup -o memory",
-    },
-];
-
-impl Group {
-    /// A group of either version of the hierarchy; none where we may not make one, which is said.
-    fn new(name: &str, limit: u64) -> Option<Group> {
-        let group = VERSIONS.iter().find_map(|files| {
-            let folder = Path::new(files.root).join(format!("memprof-{name}-{}", std::process::id()));
-            fs::create_dir(&folder).ok()?;
-            let group = Group { folder, files };
-            // Otherwise memory would be swapped out instead.
-            let _ = fs::write(group.folder.join("memory.swap.max"), "0");
-            let path = group.folder.join(files.limit);
-            (path.exists() && fs::write(path, limit.to_string()).is_ok()).then_some(group)
-        });
-        if group.is_none() {
-            skip("limits of control groups", "no control group with a limit can be made here");
-        }
-        group
-    }
-
-    /// The beginning of a command that enters it, and goes on with its arguments.
-    fn enter(&self) -> String {
-        format!("echo $$ >{}/cgroup.procs && ", self.folder.display())
-    }
-
-    fn used(&self) -> u64 {
-        let text = fs::read_to_string(self.folder.join(self.files.used)).unwrap_or_default();
-        text.trim().parse().unwrap_or(0)
-    }
-
-    fn killed(&self) -> u64 {
-        let text = fs::read_to_string(self.folder.join(self.files.events)).unwrap_or_default();
-        let count = text.lines().find_map(|line| line.strip_prefix("oom_kill "));
-        count.and_then(|count| count.parse().ok()).unwrap_or(0)
-    }
-}
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        // It is busy for a moment after its last process has ended.
-        for _ in 0..100 {
-            if fs::remove_dir(&self.folder).is_ok() {
-                return;
-            }
-            std::thread::sleep(std::time::Duration::from_millis(20));
-        }
-    }
-}
-
 /// Check that before the kernel ends a process for its group's limit, an alarm has saved a capture, which opens and names
 /// who held the memory: with the collector in another group or in the same, and if the limit is that of a group around.
 #[test]
@@ -271,12 +190,11 @@ fn who_held_the_memory_is_saved_before_the_kernel_kills() {
     for place in ["inside", "inner", "with its collector"] {
         let Some(group) = Group::new("alarms", 96 * MIB) else { return };
         let program = c("holds_slowly").flags(["-O1", "-g"]).build();
-        let inner = Group { folder: group.folder.join("inner"), files: group.files };
-        fs::create_dir(&inner.folder).expect("the group is ours");
+        let inner = group.inner("inner");
         let enters = match place {
             "inside" => group.enter(),
             "inner" => inner.enter(),
-            _ => format!("echo $PPID >{}/cgroup.procs && {}", group.folder.display(), group.enter()),
+            _ => group.enter().replace("$$", "$PPID") + &group.enter(),
         };
         let enters = format!("{enters} exec \"$0\" 1000 20000");
         let recording = record("/bin/sh").args(["-c", &enters]).arg(program).with_names();
@@ -345,7 +263,7 @@ fn groups_of_other_containers_are_known() {
         return skip("containers", "unshare is not installed");
     }
     let world = World::new();
-    let Files { root, kind, .. } = group.files;
+    let (root, kind) = group.mount();
     let mount =
         format!("mount -t tmpfs none /sys/fs/cgroup && mkdir -p {root} && mount -t {kind} none {root}");
     let inside = mount + " && exec \"$0\" 1000 50000";

@@ -1,6 +1,8 @@
 //! Whichever side dies, the other one goes on, and what was recorded stays.
 
-use crate::harness::{Event, Page, Recording, World, c, command_library, record, skip, wait, wait_for};
+use crate::harness::{
+    Event, Group, Page, Recording, World, c, command_library, record, skip, wait, wait_for,
+};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{
     Pid, PidfdFlags, Signal, WaitOptions, getpid, kill_process, pidfd_open, set_child_subreaper, waitpid,
@@ -8,7 +10,6 @@ use rustix::process::{
 use serde_json::Value;
 use std::collections::HashMap;
 use std::fs;
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// A recording of a program that counts its calls in a page.
@@ -89,39 +90,11 @@ fn target_that_dies_early_is_not_waited_for() {
     assert_eq!(ran.code, 128 + 9, "{}", ran.stderr);
 }
 
-/// A cgroup with a memory limit, removed when dropped.
-struct Limited(PathBuf);
-
-impl Limited {
-    /// `None` if we may not create one.
-    fn new(bytes: u64) -> Option<Limited> {
-        let [old, new] = ["/sys/fs/cgroup/memory", "/sys/fs/cgroup"].map(Path::new);
-        let (parent, limit) = match old.exists() {
-            true => (old, "memory.limit_in_bytes"),
-            false => (new, "memory.max"),
-        };
-        let group = Limited(parent.join(format!("sysprof-memprof-test-{}", std::process::id())));
-        fs::create_dir(&group.0).ok()?;
-        fs::write(group.0.join(limit), bytes.to_string()).ok()?;
-        // Otherwise it would be swapped out instead of killed. Without such a limit this file does not exist, either.
-        let _ = fs::write(group.0.join("memory.swap.max"), "0");
-        Some(group)
-    }
-}
-
-impl Drop for Limited {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir(&self.0);
-    }
-}
-
 /// Check that a process which the kernel has killed for want of memory is reported as such, with what it held.
 #[test]
 fn want_of_memory_is_told() {
-    let Some(group) = Limited::new(64 << 20) else {
-        return skip("want of memory", "it may not make a cgroup with a limit");
-    };
-    let enter = format!("echo $$ >{}/cgroup.procs && exec \"$0\"", group.0.display());
+    let Some(group) = Group::new("deaths", 64 << 20) else { return };
+    let enter = group.enter() + "exec \"$0\"";
     let recording = record("/bin/sh").args(["-c", &enter]).arg(c("holds_ever_more").build());
     let (ran, capture) = recording.run();
     assert_eq!(ran.code, 128 + 9, "{}", ran.stderr);

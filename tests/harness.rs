@@ -15,6 +15,7 @@ mod event;
 mod recording;
 
 mod burst;
+mod control_group;
 mod page;
 mod probe;
 mod server;
@@ -26,6 +27,7 @@ mod scripts;
 pub(crate) use burst::Burst;
 pub(crate) use capture::{Capture, Row};
 pub(crate) use collector::{attach, start_collector};
+pub(crate) use control_group::Group;
 pub(crate) use event::{Event, address};
 pub(crate) use fixture::{Fixture, bench, c, command_library, cpp, cpp_library, for_musl, library, rust};
 pub(crate) use page::Page;
