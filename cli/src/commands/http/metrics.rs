@@ -3,7 +3,7 @@
 use super::families::{Families, Kind, Meaning};
 use crate::commands::labels::{self, Labels};
 use crate::commands::live::{Heaps, Memory};
-use analysis::{Amount, Profile};
+use analysis::{Amount, Profile, meaningful};
 use capture::{CounterKind, Process, ProcessId};
 use collector::LiveHeap;
 use engine::Loaded;
@@ -169,13 +169,13 @@ fn add_functions(families: &mut Families, loaded: &Loaded, id: ProcessId, labels
     }
 }
 
-/// The functions of a process that hold most, each with what it allocated itself. Those of one short name are one, and so
+/// The functions of a process that hold most, each with what it allocated itself or by library functions. Those of one short name are one, and so
 /// are those whose names are cut to the same.
 fn holders<'l>(loaded: &'l Loaded, profile: &Profile, id: ProcessId) -> Vec<(&'l str, Amount)> {
     let mut all: HashMap<String, (&str, Amount)> = HashMap::new();
     for site in profile.sites.iter().filter(|site| site.process == id && !site.cost.live().is_zero()) {
-        let mut steps = loaded.tables.stack(site.node).flat_map(|(_, row)| loaded.names.steps(row.frame));
-        let name = steps.next().map_or("[unknown]", |step| loaded.names.label(step.label).name.as_str());
+        let mut steps = meaningful(&loaded.tables, &loaded.names, site.node);
+        let name = steps.next().map_or("[unknown]", |(_, step)| loaded.names.label(step.label).name.as_str());
         all.entry(labels::value(name)).or_insert((name, Amount::ZERO)).1 += site.cost.live();
     }
     let mut all: Vec<(&str, Amount)> = all.into_values().collect();
