@@ -18,6 +18,7 @@ mod invalid_frees;
 mod life_table;
 pub(crate) mod pages;
 mod reallocs;
+mod several;
 pub(crate) mod shapes;
 mod size;
 mod sizes;
@@ -33,6 +34,7 @@ pub use invalid_frees::{Block, Cause, InvalidFreeRow, InvalidFrees, Return, Susp
 pub use life_table::{Cell, LifeRow, LifeTable, Lifetimes};
 pub use pages::{FULLNESS, PAGE, PageTable, Pages, StackPages};
 pub use reallocs::{ReallocRow, Reallocs};
+pub use several::{Observer, Several, observer};
 pub use shapes::{Shape, Shapes, StackShape};
 pub use size::{SizeClass, usable_by_glibc};
 pub use sizes::{SizeRow, SizeTable, Sizes};

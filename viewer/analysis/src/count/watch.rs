@@ -76,6 +76,47 @@ impl Watch for () {
     fn died(&mut self, _: &Life<()>, _: &Death) {}
 }
 
+/// Two observers of one pass.
+impl<A: Watch, B: Watch> Watch for (A, B) {
+    type Attached = (A::Attached, B::Attached);
+    const LOOKS: bool = A::LOOKS || B::LOOKS;
+    const SUMS: bool = A::SUMS || B::SUMS;
+
+    #[inline]
+    fn born(&mut self, birth: &Birth, old: Option<&Life<Self::Attached>>) -> Self::Attached {
+        let (first, second) =
+            (old.map(|life| life.with(life.attached.0)), old.map(|life| life.with(life.attached.1)));
+        (self.0.born(birth, first.as_ref()), self.1.born(birth, second.as_ref()))
+    }
+
+    #[inline]
+    fn died(&mut self, life: &Life<Self::Attached>, death: &Death) {
+        self.0.died(&life.with(life.attached.0), death);
+        self.1.died(&life.with(life.attached.1), death);
+    }
+
+    fn moved(&mut self, at: Instant, process: ProcessId, node: NodeId, moved: &Moved) {
+        self.0.moved(at, process, node, moved);
+        self.1.moved(at, process, node, moved);
+    }
+
+    fn left(&mut self, at: Instant, process: ProcessId, node: NodeId, held: Amount, ended: Ended) {
+        self.0.left(at, process, node, held, ended);
+        self.1.left(at, process, node, held, ended);
+    }
+
+    fn freed_invalid(&mut self, at: Instant, free: &InvalidFree) {
+        self.0.freed_invalid(at, free);
+        self.1.freed_invalid(at, free);
+    }
+
+    #[inline]
+    fn event(&mut self, at: Instant, event: &Event) {
+        self.0.event(at, event);
+        self.1.event(at, event);
+    }
+}
+
 /// A moment of the recording.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Instant {
@@ -144,6 +185,14 @@ pub struct Life<K> {
     pub size: u64,
     /// What the observer returned at its birth.
     pub attached: K,
+}
+
+impl<K> Life<K> {
+    /// The same with something else that was attached to it.
+    pub fn with<L>(&self, attached: L) -> Life<L> {
+        let Self { process, thread, node, address, size, .. } = *self;
+        Life { process, thread, node, address, size, attached }
+    }
 }
 
 /// A free of an address without a live block.

@@ -64,6 +64,5 @@ impl<W: Watch> Watch for Chosen<'_, W> {
 
 /// A life that the observer knows.
 fn known<K: Copy>(life: &Life<Option<K>>) -> Option<Life<K>> {
-    let Life { process, thread, node, address, size, attached } = *life;
-    attached.map(|attached| Life { process, thread, node, address, size, attached })
+    life.attached.map(|attached| life.with(attached))
 }

@@ -51,15 +51,26 @@ impl Analyzer {
     /// # Errors
     /// Those of the file.
     pub fn history(&mut self) -> Result<(Profile, History), Error> {
-        let recorder = Recorder::new(self.reader.tables());
-        let mut pass = Pass::new(ProfileBuilder::watched(self.reader.tables(), recorder), None);
+        self.history_beside(|_| ()).map(|(profile, history, ())| (profile, history))
+    }
+
+    /// The same, with another observer in this pass.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub fn history_beside<W: Watch>(
+        &mut self,
+        watch: impl FnOnce(&Tables) -> W,
+    ) -> Result<(Profile, History, W), Error> {
+        let tables = self.reader.tables();
+        let mut pass = Pass::new(ProfileBuilder::watched(tables, (Recorder::new(tables), watch(tables))), None);
         let read = self.run(&mut pass, 0, Span::Whole);
-        let (counted, recorder) = self.end_pass(pass, Span::Whole);
+        let (counted, (recorder, watch)) = self.end_pass(pass, Span::Whole);
         self.note_damage(read)?;
         // A recording has counted by times that are up to a microsecond beside the stored ones: one of both, everywhere.
         let mut profile = self.stored_results().map_or(counted, |results| results.profile);
         self.add_samples(&mut profile, Span::Whole, None, None)?;
-        Ok((profile, recorder.finish()))
+        Ok((profile, recorder.finish(), watch))
     }
 
     /// Where the blocks held at the peak of the whole capture's profile were, in at most `most` cells, and which
