@@ -196,6 +196,37 @@ fn browser_goes_into_a_range() {
     server.stop();
 }
 
+/// Check that the registered views are served on request, of the whole and of a range, with the rows of the command line.
+#[test]
+fn views_are_served() {
+    let (_, capture) = record(c("known_allocations").flags(["-O1"]).build()).with_names().succeed();
+    let server = Server::of(&capture);
+    let half = capture.info()["duration_ns"].as_u64().expect("it took some time") / 2;
+    let range = format!("&from=1&to={half}");
+    for (view, by) in [("sizes", "size"), ("modules", "module")] {
+        for (question, part) in [
+            ("", vec![]),
+            (&*range, vec!["--from".to_owned(), "1ns".to_owned(), "--to".to_owned(), format!("{half}ns")]),
+        ] {
+            let answer = server.get(&server.path(&format!("view?view={view}{question}")));
+            assert!(answer.status == "200" && answer.head.contains("application/json"), "{}", answer.head);
+            let tables: serde_json::Value = serde_json::from_slice(&answer.body).expect("it is JSON");
+            let options: Vec<&str> = part.iter().map(String::as_str).collect();
+            let shown =
+                capture.show(&[&["blocks", "--by", by, "--format", "markdown"], &options[..]].concat());
+            let title = shown.text().lines().next().unwrap_or_default();
+            assert_eq!(tables[0]["title"][0], title, "{view}{question}");
+            let rows = tables[0]["rows"].as_array().map_or(0, Vec::len);
+            let lines = shown.text().lines().filter(|line| line.starts_with("| ")).count();
+            assert_eq!(rows + 1, lines, "{view}{question}: {}", shown.text());
+        }
+    }
+    for wrong in ["view=nothing", "view=sizes&from=x", ""] {
+        assert_eq!(server.get(&server.path(&format!("view?{wrong}"))).status, "400", "{wrong}");
+    }
+    server.stop();
+}
+
 /// Check that the call graph is drawn as the page requests it, with the numbers of the report, and that requests for
 /// what does not exist are told so.
 #[test]

@@ -83,6 +83,7 @@ fn expectation(capture: &Capture) -> PathBuf {
     assert_eq!(copied.code, 0, "{}", copied.stderr);
     let document = json!({
         "copied": copied.text(),
+        "views": views_of(capture),
         "pages": capture.show(&["pages", "--json"]).code.eq(&0).then(|| capture.json(&["pages"])),
         "frees": frees.map(|_| json!({ "rows": capture.json(&["frees"])["rows"] })),
         "function": function_of(capture, &functions),
@@ -93,6 +94,19 @@ fn expectation(capture: &Capture) -> PathBuf {
         "functions": functions,
     });
     capture.world().write("expected.json", document.to_string())
+}
+
+/// What the command line says of each registered view, as Markdown with as many rows as a page has; null of what it
+/// cannot say.
+fn views_of(capture: &Capture) -> serde_json::Value {
+    let refused = capture.show(&["blocks", "--by", "nothing"]).stderr;
+    let words = refused.split_once("[possible values: ").and_then(|(_, rest)| rest.split_once(']'));
+    let words = words.unwrap_or_else(|| panic!("it lists them: {refused}")).0;
+    let view = |by: &str| {
+        let ran = capture.show(&["blocks", "--by", by, "--limit", "50", "--format", "markdown"]);
+        (by.to_owned(), if ran.code == 0 { json!(ran.text()) } else { json!(null) })
+    };
+    words.split(", ").map(view).collect::<serde_json::Map<_, _>>().into()
 }
 
 /// What other commands say about the blocks of one function: the one with the most, with a name that can be typed.

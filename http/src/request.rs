@@ -21,7 +21,7 @@ pub struct Request {
 
 impl Request {
     /// The parameters of the query string.
-    pub fn parameters(&self) -> impl Iterator<Item = (&str, &str)> {
+    pub fn parameters(&self) -> impl Iterator<Item = (&str, &str)> + Clone {
         self.query.split('&').filter_map(|pair| pair.split_once('='))
     }
 

@@ -61,10 +61,10 @@ export class Browser {
     });
   }
 
-  /** A page asks for nothing; one of a server asks that for its data, for what scans found, and for drawings. */
+  /** A page asks for nothing; one of a server asks that for its data, for views, for what scans found, and for drawings. */
   isExpected(url) {
     const [path] = url.split(/[?#]/);
-    return path === this.address || (this.address.startsWith("http:") && ["data", "retained", "graph.svg"].some((name) => path === this.address + name));
+    return path === this.address || (this.address.startsWith("http:") && ["data", "view", "retained", "graph.svg"].some((name) => path === this.address + name));
   }
 
   /** Opens a file, or the address of a server, and waits until the page says that it is ready. */

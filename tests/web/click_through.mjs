@@ -10,8 +10,9 @@ const [assets, program, page, expectedFile, pictures] = process.argv.slice(2);
 const { bytes, count, counted, duration } = await import(pathToFileURL(`${assets}/format.js`).href);
 const expected = JSON.parse(readFileSync(expectedFile, "utf8"));
 const { totals } = expected.info;
+const { TEXT } = await import(pathToFileURL(`${assets}/text.js`).href);
+const VIEWS = Object.keys(TEXT.views);
 const isEmpty = totals.allocations === 0;
-const VIEWS = ["overview", "flame", "tree", "treemap", "graph", "stacks", "spectrum", "threads", "marks", "map", "retained", "function"];
 const METRICS = ["live", "growth", "peak", "leaked", "allocated", "temporary"];
 
 /** Source lines that were compared with their files. */
@@ -198,6 +199,23 @@ async function copyTheTree() {
   await browser.key("Escape");
 }
 
+/** Each registered view has a button, and what is copied of its table is what the command line writes. */
+async function lookAtTheTables() {
+  await browser.press("#tab-tables");
+  const views = await browser.evaluate("[...document.querySelectorAll('[data-table]')].map((button) => button.dataset.table)");
+  assert.equal(views.length, Object.keys(expected.views).length);
+  for (const view of views) {
+    await browser.press(`[data-table=${view}]`);
+    assert.equal(await browser.evaluate("document.querySelector('[data-table][aria-pressed=true]').dataset.table"), view);
+    assert.notEqual(await text(".tables-view .texts"), null, view);
+  }
+  await browser.press("[data-table=sizes]");
+  await browser.key("Y");
+  const [ours, theirs] = [await copied(), expected.views.size].map((text) => text.trim().split("\n"));
+  assert.deepEqual(ours.slice(0, 4), theirs.slice(0, 4));
+  assert.equal(ours.length, theirs.length);
+}
+
 async function lookAtAFunction() {
   await browser.press("#tab-stacks");
   await choose("allocated");
@@ -348,6 +366,7 @@ await browser.withoutFaults(async () => {
   if (!isEmpty) {
     await lookAtTheTree();
     await copyTheTree();
+    await lookAtTheTables();
     await lookAtTheFlameGraph();
     await keepTheFlameGraph();
     await lookAtAFunction();

@@ -2,10 +2,12 @@
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
+import { pathToFileURL } from "node:url";
 import { Browser } from "./browser.mjs";
 
 const [assets, program, page, work, totals] = process.argv.slice(2);
-const VIEWS = ["overview", "flame", "tree", "treemap", "graph", "stacks", "spectrum", "threads", "marks", "map", "retained", "function"];
+const { TEXT } = await import(pathToFileURL(`${assets}/text.js`).href);
+const VIEWS = Object.keys(TEXT.views);
 const browser = new Browser(program);
 const text = (selector) => browser.evaluate(`document.querySelector(${JSON.stringify(selector)})?.textContent ?? null`);
 const fragment = () => browser.fragment();
@@ -126,7 +128,7 @@ await browser.withoutFaults(async () => {
   await lookAtUnits();
   // Of totals nobody knows what single blocks were.
   await browser.open(totals);
-  for (const view of ["spectrum", "threads"]) {
+  for (const view of ["spectrum", "threads", "tables"]) {
     await browser.press(`#tab-${view}`);
     assert.match(await text("main"), /Unknown: an aggregated recording/, view);
   }

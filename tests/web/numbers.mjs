@@ -153,3 +153,16 @@ const most = data.columns["slice.most.bytes"].reduce((a, b) => Math.max(a, b), 0
 assert.equal(most, expected.info.totals.peak_bytes);
 const freed = data.columns["crossing.blocks"].reduce((a, b) => a + b, 0);
 assert.equal(freed, expected.info.totals.frees);
+
+// Every view that is registered has its table in the page, with the rows that the command line writes.
+const { asMarkdown } = await load("outline");
+const { views } = data.head;
+assert.deepEqual(views.map(({ by }) => by).toSorted(), Object.keys(expected.views).toSorted());
+for (const { by, tables } of views) {
+  const outline = (table) => asMarkdown({ ...table, rows: table.rows.map((row) => ({ ...row, isMade: row.is_generated })) });
+  const ours = tables && tables.map(outline).join("\n").split("\n");
+  const theirs = expected.views[by]?.split("\n") ?? null;
+  // Only the command line has an option for more rows, and whole names.
+  const isSame = (one, other) => one === other || other.includes("--") || one.includes("…");
+  assert.ok(ours === theirs || (ours.length === theirs.length && ours.every((line, at) => isSame(line, theirs[at]))), `${by}:\n${ours?.join("\n")}\n\n${expected.views[by]}`);
+}

@@ -43,6 +43,13 @@ await browser.withoutFaults(async () => {
   await browser.key("Escape");
   await browser.until("document.documentElement.dataset.ready === 'true' && !location.hash.includes('from=')");
   assert.equal(await slices(), coarse);
+  // Tables are counted on request, and copied as they are shown.
+  await browser.open(address, "#view=tables&table=threads");
+  assert.match(await browser.evaluate("document.querySelector('.tables-view .texts').textContent"), /allocations.*not freed/s);
+  await browser.press("[data-table=sizes]");
+  assert.match(await browser.evaluate("document.querySelector('.tables-view .texts').textContent"), /slack/);
+  assert.match(await browser.fragment(), /table=sizes/);
+  await browser.open(address, "#view=tree");
   // A hundred zooms, faster than they can be answered: one load at a time, and at last the picture of the last one.
   const before = browser.loads - (await browser.evaluate("Number(document.documentElement.dataset.loads)"));
   await browser.evaluate("document.documentElement.dataset.ready = 'no'; true");

@@ -6,8 +6,9 @@ use crate::support::golden::check_golden;
 use analysis::query::Query;
 use analysis::{Metric, Share};
 use engine::{Analyzer, Loaded, Naming};
+use report::table::Document;
 use report::text::{Extent, Style};
-use report::views::{Question, VIEWS};
+use report::views::{Question, VIEWS, all, observers};
 use report::{DumpOptions, Format, ReportOptions, Shape};
 use serde_json::Value;
 
@@ -161,7 +162,7 @@ fn views_with_names_are_in_every_format() {
             filter: None,
             naming: Naming::Stored,
         };
-        let (loaded, document) = (view.ask)(question).unwrap();
+        let (loaded, document) = view.ask(question).unwrap();
         assert_eq!(document.id, view.id);
         for format in Format::ALL {
             let extent = Extent::of_command(2);
@@ -171,6 +172,37 @@ fn views_with_names_are_in_every_format() {
             let acts = |letter: char| letter.is_control() && !matches!(letter, '\n' | '\r');
             assert!(!text.contains(acts), "{name}: {text}");
         }
+    }
+}
+
+/// Check that a page has each of these views, with the numbers of a pass of its own, and that their fields are described.
+#[test]
+fn views_with_names_are_in_a_page() {
+    let described = include_str!("../JSON.md");
+    let folder = tempfile::tempdir().unwrap();
+    for (number, made) in [rich, small, sampled, reported].into_iter().enumerate() {
+        let path = folder.path().join(format!("{number}.memprof"));
+        made().write(&path);
+        let open = || Analyzer::open(&path).unwrap();
+        let mut analyzer = open();
+        let (profile, _, observed) = analyzer.history_beside(observers).unwrap();
+        let shown = analyzer.show(profile, Naming::Stored);
+        let json = |loaded: &Loaded, document: &Document| -> Value {
+            serde_json::from_str(&written(|out| report::json::document(out, loaded, document))).unwrap()
+        };
+        let together: Vec<_> = all(&shown, Some(observed)).collect();
+        assert_eq!(together.len(), VIEWS.len());
+        for (view, document) in together {
+            let query = Query::default();
+            let question = Question { analyzer: open(), query: &query, filter: None, naming: Naming::Stored };
+            let (loaded, alone) = view.ask(question).unwrap();
+            let alone = json(&loaded, &alone);
+            assert_eq!(json(&shown, &document.unwrap()), alone, "{}", view.id);
+            walk(&alone, &mut |key| assert!(described.contains(&format!("`{key}`")), "{}: {key}", view.id));
+        }
+        let page = serde_json::to_value(web::views(&shown, None)).unwrap();
+        let ids: Vec<_> = page.as_array().unwrap().iter().map(|view| view["id"].as_str().unwrap()).collect();
+        assert_eq!(ids, VIEWS.map(|view| view.id));
     }
 }
 

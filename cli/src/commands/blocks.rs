@@ -28,7 +28,7 @@ pub(crate) struct Arguments {
 
 /// Prints them.
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
-    let (loaded, document) = arguments.blocks.question(arguments.by.ask)?;
+    let (loaded, document) = arguments.blocks.question(|question| arguments.by.ask(question))?;
     arguments.blocks.print(&loaded, &document)
 }
 

@@ -14,7 +14,7 @@ use heap_graph::Scanned;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
-use web::{self, Drawing, DrawingError, GraphQuery, HeldScans, PageOptions};
+use web::{self, Counted, Drawing, DrawingError, GraphQuery, HeldScans, PageOptions};
 
 /// Write a page for a browser
 ///
@@ -76,6 +76,7 @@ impl Links {
         PageOptions {
             source_url: self.source_url.clone(),
             path_map: self.path_map.clone(),
+            views: web::registered(),
             with_source: false,
             drawing: None,
         }
@@ -91,14 +92,16 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let packing = if is_stdout { None } else { output::check_document(&path, arguments.force)? };
     baseline.iter().try_for_each(|baseline| baseline.check())?;
     debug!("reading {}", file.display());
-    let (loaded, history, map) =
+    let Counted { loaded, history, memory, observed } =
         web::open_with_history(file, capture.naming()).map_err(opened_capture::failure)?;
     let (loaded, changes) = compared(baseline.as_ref(), loaded, capture.naming())?;
     let loaded = capture.prepared(loaded);
     let drawing = Some(drawing(&loaded, &history)?);
-    let options = PageOptions { with_source: arguments.with_source, drawing, ..arguments.links.options() };
+    let views = web::views(&loaded, observed);
+    let with_source = arguments.with_source;
+    let options = PageOptions { with_source, drawing, views, ..arguments.links.options() };
     let scans = scans(capture, file, &loaded)?;
-    let write = |out: &mut dyn Write| web::page(out, &loaded, &history, map, changes, &scans, &options);
+    let write = |out: &mut dyn Write| web::page(out, &loaded, &history, memory, changes, &scans, &options);
     if is_stdout {
         return opened_capture::print(|out, _| Ok(write(out)?));
     }

@@ -200,7 +200,7 @@ impl Asked {
                 let analyzer = self.analyzer()?;
                 let question = views::Question { analyzer, query: &query, filter, naming };
                 let Some(view) = Named::named(id) else { return Ok(Document::default()) };
-                let (loaded, document) = (view.ask)(question)?;
+                let (loaded, document) = view.ask(question)?;
                 document_lines(&loaded, &document, EXTENT, &style)
             }
             Topic::Pages => {

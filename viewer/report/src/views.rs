@@ -4,7 +4,7 @@
 //! nothing and formats nothing, so that the view is in every format at once.
 //!
 //! A view that needs no options of its own is one file, and one entry in [`VIEWS`]: the command line has it as
-//! `blocks --by`, and the terminal as a page.
+//! `blocks --by` in every format, the terminal as a page, and the web report as a table.
 
 mod allocator;
 mod diff;
@@ -66,8 +66,10 @@ pub use threads::threads;
 
 use crate::table::{Document, Value, phrase};
 use analysis::Watch;
+use analysis::lifetimes::{Observer, Several};
 use analysis::query::{Expression, Query};
 use capture::{Tables, ThreadId};
+use engine::lens::Lens;
 use engine::{Analyzer, Error, Loaded, Naming};
 
 /// A view that can be asked for by its name.
@@ -79,9 +81,36 @@ pub struct View {
     pub by: &'static str,
     /// What it shows, in one line.
     pub about: &'static str,
-    /// Answers a question.
-    pub ask: fn(Question<'_>) -> Result<(Loaded, Document), Error>,
+    /// Where its numbers come from.
+    pub(crate) source: Source,
 }
+
+/// Where the numbers of a view come from.
+#[derive(Debug)]
+pub(crate) enum Source {
+    /// The sums of each stack, which are there in any case.
+    Sums(fn(&Loaded) -> Document),
+    /// An observer of blocks: in a pass of its own, or among others.
+    Blocks(
+        fn(Question<'_>) -> Result<(Loaded, Document), Error>,
+        fn(&Tables) -> Box<dyn Observer<Loaded, Document>>,
+    ),
+}
+
+/// The observer that `watch` makes of a capture's tables, and the document that `document` makes of what it found.
+macro_rules! of_blocks {
+    ($watch:expr, $document:expr) => {
+        $crate::views::Source::Blocks(
+            |question| {
+                let (loaded, found) = question.observe($watch)?;
+                let document = $document(&loaded, found);
+                Ok((loaded, document))
+            },
+            |tables| analysis::lifetimes::observer($watch(tables), $document),
+        )
+    };
+}
+use of_blocks;
 
 /// Which blocks of a capture a view is to be about.
 pub struct Question<'a> {
@@ -109,6 +138,46 @@ impl View {
     pub fn by(word: &str) -> Option<&'static View> {
         VIEWS.into_iter().find(|view| view.by == word)
     }
+
+    /// Answers a question.
+    ///
+    /// # Errors
+    /// Those of the analyzer.
+    pub fn ask(&self, question: Question<'_>) -> Result<(Loaded, Document), Error> {
+        match self.source {
+            Source::Blocks(alone, _) => alone(question),
+            Source::Sums(document) => {
+                let lens = Lens { filter: question.filter.cloned(), ..Lens::default() };
+                let loaded = question.analyzer.seen(question.query, &lens, question.naming)?;
+                let document = document(&loaded);
+                Ok((loaded, document))
+            }
+        }
+    }
+}
+
+/// The observers of all views that need one, in a single pass.
+pub type Observed = Several<Loaded, Document>;
+
+/// These observers, which were told nothing yet.
+pub fn observers(tables: &Tables) -> Observed {
+    let observers = VIEWS.into_iter().filter_map(|view| match view.source {
+        Source::Blocks(_, observer) => Some(observer(tables)),
+        Source::Sums(_) => None,
+    });
+    Several::new(observers.collect())
+}
+
+/// All views; those of which the observers were told nothing are missing.
+pub fn all(
+    loaded: &Loaded,
+    observed: Option<Observed>,
+) -> impl Iterator<Item = (&'static View, Option<Document>)> {
+    let mut found = observed.map(|observed| observed.finish(loaded));
+    VIEWS.into_iter().map(move |view| match view.source {
+        Source::Sums(document) => (view, Some(document(loaded))),
+        Source::Blocks(..) => (view, found.as_mut().and_then(Iterator::next)),
+    })
 }
 
 impl Question<'_> {

@@ -17,6 +17,7 @@ use super::fold::Folded;
 use super::overview::Overview;
 use super::texts::Texts;
 use crate::options::{Drawing, PageOptions};
+use crate::tables::ViewTables;
 use analysis::lifetimes::{Age, SizeClass};
 use analysis::{Amount, Flow, History, Metric};
 use capture::Pseudo;
@@ -63,6 +64,7 @@ struct Head<'a> {
     regions: &'a [RegionFields],
     cell_bytes: Option<u64>,
     pages: Option<&'a PagesFields>,
+    views: &'a [ViewTables],
     drawing: Option<&'a Drawing>,
     sizes: Vec<String>,
     ages: Vec<String>,
@@ -159,6 +161,7 @@ impl Fixed {
             regions: &self.regions,
             cell_bytes: parts.memory.map(|memory| memory.map.cell_bytes),
             pages: self.pages.as_ref(),
+            views: &parts.options.views,
             drawing: parts.options.drawing.as_ref(),
             sizes: parts.call_tree.sizes.iter().map(SizeClass::to_string).collect(),
             ages: parts.call_tree.ages.iter().map(Age::to_string).collect(),

@@ -34,6 +34,7 @@
 //! | `call_tree` `fold` | all stacks as one tree, and which part of it fits |
 //! | `data` | everything about stacks, time and pages as columns and texts (`columns`, `texts`, `deflate`) |
 //! | `overview` | the `info --json` document |
+//! | `tables` | the views of `report::views::VIEWS`, as texts |
 //! | `baseline` | the older capture of a comparison |
 //! | `scan` | results of a scan, as data of their own |
 //! | `pieces` `graph` | what a server is asked for later: data of a range, call graphs |
@@ -54,6 +55,7 @@ mod page;
 mod pieces;
 mod scan;
 mod script;
+mod tables;
 mod texts;
 
 pub use baseline::Baseline;
@@ -62,9 +64,11 @@ pub use limits::{MOST_BYTES, MOST_CELLS};
 pub use options::{Drawing, DrawingError, MOST_OF_A_DRAWING, PageOptions};
 pub use page::Packer;
 pub use scan::{HeldScans, scan};
+pub use tables::{ViewTables, registered, view, views};
 
 use analysis::History;
 use engine::{Analyzer, Error, Loaded, Naming, PeakMemory};
+use report::views::{Observed, observers};
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -74,18 +78,29 @@ pub fn served_page() -> (Vec<u8>, String) {
     page::served()
 }
 
-/// Opens a capture and counts what a page of it shows: the numbers, the history of the heap, and the memory at its peak.
+/// What a page of a capture shows.
+pub struct Counted {
+    /// The numbers.
+    pub loaded: Loaded,
+    /// The heap over time.
+    pub history: History,
+    /// The memory at the peak, if single blocks are known.
+    pub memory: Option<PeakMemory>,
+    /// What the views of blocks are made of, likewise.
+    pub observed: Option<Observed>,
+}
+
+/// Opens a capture and counts what a page of it shows.
 ///
 /// # Errors
 /// [`Error::Capture`] when the file cannot be read or is not a capture.
-pub fn open_with_history(
-    path: &Path,
-    naming: Naming,
-) -> Result<(Loaded, History, Option<PeakMemory>), Error> {
+pub fn open_with_history(path: &Path, naming: Naming) -> Result<Counted, Error> {
     let mut analyzer = Analyzer::open(path)?;
-    let (profile, history) = analyzer.history()?;
-    let map = analyzer.map_at_peak(&profile, MOST_CELLS)?;
-    Ok((analyzer.show(profile, naming), history, map))
+    let (profile, history, observed) = analyzer.history_beside(observers)?;
+    let memory = analyzer.map_at_peak(&profile, MOST_CELLS)?;
+    let has_blocks = analyzer.tables().metadata.aggregate().is_none();
+    let observed = Some(observed).filter(|_| has_blocks);
+    Ok(Counted { loaded: analyzer.show(profile, naming), history, memory, observed })
 }
 
 /// Writes the page, compared with an older capture if there is one, and with the results of scans.

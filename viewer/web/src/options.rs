@@ -1,5 +1,6 @@
 //! What a page is to have.
 
+use crate::tables::ViewTables;
 use serde::Serialize;
 
 /// The user's options for a page.
@@ -11,6 +12,8 @@ pub struct PageOptions {
     pub path_map: Vec<(String, String)>,
     /// Include the text of the source lines on stacks, as far as this machine has them.
     pub with_source: bool,
+    /// The views of blocks, with their tables unless these are requested from a server.
+    pub views: Vec<ViewTables>,
     /// The drawing of the call graph, or why the page has none; nothing when drawings are requested from a server.
     pub drawing: Option<Drawing>,
 }

@@ -9,7 +9,7 @@
 //! ```
 
 /// The modules, each after those that it imports.
-const MODULES: [(&str, &str); 46] = [
+const MODULES: [(&str, &str); 47] = [
     ("text", include_str!("assets/text.js")),
     ("format", include_str!("assets/format.js")),
     ("source", include_str!("assets/source.js")),
@@ -42,6 +42,7 @@ const MODULES: [(&str, &str); 46] = [
     ("drawing", include_str!("assets/drawing.js")),
     ("graph_view", include_str!("assets/graph_view.js")),
     ("stacks_view", include_str!("assets/stacks_view.js")),
+    ("tables_view", include_str!("assets/tables_view.js")),
     ("spectrum_view", include_str!("assets/spectrum_view.js")),
     ("threads_view", include_str!("assets/threads_view.js")),
     ("marks_view", include_str!("assets/marks_view.js")),

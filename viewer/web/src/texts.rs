@@ -28,7 +28,12 @@ impl Texts {
 
 /// A text, truncated if it is longer than anybody reads.
 pub(super) fn shortened(text: &str) -> String {
-    match text.char_indices().nth(MOST_LETTERS) {
+    cut_at(text, MOST_LETTERS)
+}
+
+/// A text of at most so many characters, and a sign where it was cut.
+pub(super) fn cut_at(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
     }

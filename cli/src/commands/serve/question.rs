@@ -1,6 +1,7 @@
 //! The query strings of the page's requests.
 
 use super::report::Range;
+use report::views::View;
 use web::GraphQuery;
 
 /// Most functions in a drawing, whatever the request says: a drawing with more would take long and be unreadable.
@@ -30,6 +31,21 @@ pub(super) struct ScanQuestion {
     pub(super) number: usize,
     /// Time of the scan, to detect that another recording has replaced the page's.
     pub(super) time: u64,
+}
+
+/// A request for a view of the blocks that were allocated in a range.
+#[derive(Debug)]
+pub(super) struct ViewQuestion {
+    pub(super) view: &'static View,
+    pub(super) range: Option<Range>,
+}
+
+impl ViewQuestion {
+    /// `None` if the parameters are something else.
+    pub(super) fn of<'a>(words: impl Iterator<Item = (&'a str, &'a str)> + Clone) -> Option<Self> {
+        let (_, name) = words.clone().find(|(name, _)| *name == "view")?;
+        Some(Self { view: View::named(name)?, range: DataQuestion::of(words)?.range })
+    }
 }
 
 impl DataQuestion {
@@ -94,7 +110,7 @@ fn range(from: u64, to: u64) -> Option<Range> {
 mod tests {
     use super::*;
 
-    fn words(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    fn words(text: &str) -> impl Iterator<Item = (&str, &str)> + Clone {
         text.split('&').filter_map(|pair| pair.split_once('='))
     }
 
@@ -106,6 +122,17 @@ mod tests {
         assert_eq!(of(""), Some(None));
         assert_eq!(of("from=20&to=1"), Some(None));
         assert_eq!(of("from=x"), None);
+    }
+
+    /// Check that a view is requested by its name.
+    #[test]
+    fn views_are_asked_for() {
+        let of = |text| ViewQuestion::of(words(text)).map(|question| (question.view.id, question.range));
+        assert_eq!(of("view=sizes&from=1&to=20"), Some(("sizes", Some(Range { from: 1, to: 20 }))));
+        assert_eq!(of("view=threads"), Some(("threads", None)));
+        for wrong in ["view=nothing", "from=1", "view=sizes&from=x", ""] {
+            assert_eq!(of(wrong), None, "{wrong}");
+        }
     }
 
     /// Check that a scan is requested by its number and time.

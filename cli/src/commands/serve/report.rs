@@ -1,13 +1,15 @@
 //! The page's data, for the whole recording and for any range in detail.
 
-use super::question::ScanQuestion;
+use super::question::{ScanQuestion, ViewQuestion};
 use crate::commands::baseline::{BaselineFile, compared};
 use crate::commands::opened_capture;
 use crate::exit::Failure;
 use analysis::History;
+use analysis::query::{Anchor, Part, Query};
 use anyhow::anyhow;
 use engine::{Analyzer, Loaded, Naming};
 use heap_graph::{Pace, Scanned};
+use report::views::Question;
 use std::collections::HashMap;
 use std::fs;
 use std::path::PathBuf;
@@ -148,6 +150,19 @@ impl Report {
         let is_there = slices.is_none_or(|slices| slices == shown.slices.len())
             && web::graph(&mut graph, &known.whole, [&known.history, shown], query)?;
         Ok(is_there.then_some(graph))
+    }
+
+    /// The tables of a view, from a pass of its own.
+    pub(super) fn view(&self, question: &ViewQuestion, gone: &Arc<AtomicBool>) -> Result<Vec<u8>, Failure> {
+        let at = |time| Anchor::Time(time).into();
+        let part = question.range.map_or(Part::Whole, |Range { from, to }| Part::Range(at(from), at(to)));
+        let analyzer = opened_capture::analyzer(&self.file)?.until(gone.clone());
+        let (query, naming) = (Query::of(part), self.naming.clone());
+        let (loaded, document) = question
+            .view
+            .ask(Question { analyzer, query: &query, filter: None, naming })
+            .map_err(opened_capture::failure)?;
+        Ok(web::view(&loaded, &document)?)
     }
 
     /// The result of a scan; `None` if the known recording has no such scan.

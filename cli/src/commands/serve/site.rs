@@ -1,6 +1,6 @@
 //! What can be requested, and by whom.
 
-use super::question::{DataQuestion, GraphQuestion, ScanQuestion};
+use super::question::{DataQuestion, GraphQuestion, ScanQuestion, ViewQuestion};
 use super::report::Report;
 use crate::graphviz::{self, MOST_OF_DRAWING, Undrawn};
 use http_server::{Answer, Bytes, Request, is_same};
@@ -96,6 +96,21 @@ impl Site {
         }
     }
 
+    fn view_of<'a>(
+        &self,
+        words: impl Iterator<Item = (&'a str, &'a str)> + Clone,
+        gone: &Arc<AtomicBool>,
+    ) -> Answer {
+        let Some(question) = ViewQuestion::of(words) else {
+            return error(400, "no such view, or no such range");
+        };
+        let Some(report) = turn(&self.report, gone) else { return to_nobody() };
+        match report.view(&question, gone) {
+            Ok(body) => found("application/json", NOTHING_RUNS, Arc::new(body)),
+            Err(failure) => error(500, &failure.to_text()),
+        }
+    }
+
     fn scan_of<'a>(&self, words: impl Iterator<Item = (&'a str, &'a str)>, gone: &Arc<AtomicBool>) -> Answer {
         let Some(question) = ScanQuestion::of(words) else {
             return error(400, "a scan needs a number and a time");
@@ -158,6 +173,7 @@ impl http_server::Site for Site {
             }
             "data" => self.data_of(words, gone),
             "retained" => self.scan_of(words, gone),
+            "view" => self.view_of(words, gone),
             "graph.svg" => self.drawing_of(words, gone),
             _ => not_found(),
         }
@@ -215,6 +231,7 @@ mod tests {
             ("/s3cret/../etc/passwd", "127.0.0.1:80", 404),
             ("/s3cret/data?from=x", "127.0.0.1:80", 400),
             ("/s3cret/retained?scan=1", "127.0.0.1:80", 400),
+            ("/s3cret/view?view=nothing", "127.0.0.1:80", 400),
             ("/s3cret/data", "127.0.0.1:80", 500),
         ] {
             assert_eq!(ask(target, host).status, status, "{target} of {host}");

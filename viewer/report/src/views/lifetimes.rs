@@ -1,6 +1,6 @@
 //! `lifetimes`: how long blocks live, by size and by stack.
 
-use super::View;
+use super::{View, of_blocks};
 use crate::table::{Below, Column, Document, Most, Readers, Row, Table, Title, Value};
 use analysis::lifetimes::{Age, Cell, LifeRow, LifeTable, Lifetimes, SizeClass};
 use analysis::{Amount, Metric};
@@ -10,10 +10,7 @@ pub(super) const VIEW: View = View {
     id: "lifetimes",
     by: "lifetime",
     about: "Show how long blocks live, by size and by stack",
-    ask: |question| {
-        let (loaded, found) = question.observe(Lifetimes::new)?;
-        Ok((loaded, lifetimes(&found.finish())))
-    },
+    source: of_blocks!(Lifetimes::new, |_, found: Lifetimes| lifetimes(&found.finish())),
 };
 
 /// The map of sizes and lifetimes, and the lifetimes of each stack's blocks.

@@ -1,11 +1,10 @@
 //! `modules`: which executables and libraries allocate, and hold.
 
-use super::View;
+use super::{Source, View};
 use crate::table::{Column, Document, Row, Table, Title, Value};
 use analysis::{Cost, Metric, Spread, meaningful};
 use capture::{Frame, ModuleId, Tables};
 use engine::Loaded;
-use engine::lens::Lens;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -13,12 +12,7 @@ pub(super) const VIEW: View = View {
     id: "modules",
     by: "module",
     about: "Show which executables and libraries allocate, and what they hold",
-    ask: |question| {
-        let lens = Lens { filter: question.filter.cloned(), ..Lens::default() };
-        let loaded = question.analyzer.seen(question.query, &lens, question.naming)?;
-        let document = modules(&loaded);
-        Ok((loaded, document))
-    },
+    source: Source::Sums(modules),
 };
 
 /// A row for each file, the one that held most at the peak first.

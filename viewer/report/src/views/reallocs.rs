@@ -1,6 +1,6 @@
 //! `reallocs`: blocks that are resized again and again, by `realloc` or by replacing them with larger ones.
 
-use super::View;
+use super::{View, of_blocks};
 use crate::table::{Column, Document, Row, Table, Title, Value, phrase};
 use analysis::lifetimes::{ReallocRow, Reallocs};
 use engine::Loaded;
@@ -9,11 +9,7 @@ pub(super) const VIEW: View = View {
     id: "reallocs",
     by: "realloc",
     about: "Show blocks that are resized repeatedly, and what that copies",
-    ask: |question| {
-        let (loaded, found) = question.observe(|_| Reallocs::default())?;
-        let document = reallocs(&loaded, &found.finish());
-        Ok((loaded, document))
-    },
+    source: of_blocks!(|_| Reallocs::default(), |loaded, found: Reallocs| reallocs(loaded, &found.finish())),
 };
 
 /// The stacks that resize, those that copy most first.

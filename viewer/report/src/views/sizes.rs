@@ -1,6 +1,6 @@
 //! `sizes`: which sizes are requested, and by whom.
 
-use super::View;
+use super::{View, of_blocks};
 use crate::table::{Below, Column, Document, Row, Table, Title, Value, phrase};
 use analysis::lifetimes::{SizeRow, SizeTable, Sizes};
 use analysis::{Amount, Metric};
@@ -10,11 +10,7 @@ pub(super) const VIEW: View = View {
     id: "sizes",
     by: "size",
     about: "Show requested sizes, by whom, and what the allocator adds",
-    ask: |question| {
-        let (loaded, found) = question.observe(Sizes::new)?;
-        let document = sizes(&loaded, &found.finish());
-        Ok((loaded, document))
-    },
+    source: of_blocks!(Sizes::new, |loaded, found: Sizes| sizes(loaded, &found.finish())),
 };
 
 /// A row for each class, with the stacks that request it.

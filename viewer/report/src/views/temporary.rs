@@ -1,6 +1,6 @@
 //! `temporary`: short-lived allocations.
 
-use super::View;
+use super::{View, of_blocks};
 use crate::table::{Column, Document, Row, Table, Title, Value, phrase};
 use analysis::lifetimes::{Temporary, TemporaryRow};
 use analysis::{Amount, Metric};
@@ -12,10 +12,10 @@ pub(super) const VIEW: View = View {
     id: "temporary",
     by: "temporary",
     about: "Show allocations that did not last, by stack",
-    ask: |question| {
-        let (loaded, found) = question.observe(|tables| Temporary::new(BRIEF, tables))?;
-        Ok((loaded, temporary(&found.finish(), BRIEF)))
-    },
+    source: of_blocks!(|tables| Temporary::new(BRIEF, tables), |_, found: Temporary| temporary(
+        &found.finish(),
+        BRIEF
+    )),
 };
 
 /// Stacks by their temporary allocations: freed by the thread that allocated them before its next allocation. Those

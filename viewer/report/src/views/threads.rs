@@ -1,6 +1,6 @@
 //! `threads`: which threads allocate, which free, and what passes between them.
 
-use super::View;
+use super::{View, of_blocks};
 use crate::table::{Below, Column, Document, Most, Readers, Row, Table, Title, Value, phrase};
 use analysis::Metric;
 use analysis::lifetimes::{CrossRow, PairRow, ThreadRow, ThreadTable, Threads};
@@ -10,10 +10,7 @@ pub(super) const VIEW: View = View {
     id: "threads",
     by: "thread",
     about: "Show what each thread allocates, and which thread frees it",
-    ask: |question| {
-        let (loaded, found) = question.observe(Threads::new)?;
-        Ok((loaded, threads(&found.finish())))
-    },
+    source: of_blocks!(Threads::new, |_, found: Threads| threads(&found.finish())),
 };
 
 /// Totals, the matrix without its diagonal, and the stacks behind it.

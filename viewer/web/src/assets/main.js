@@ -20,6 +20,7 @@ import { isServed, keepScans, source } from "./source.js";
 import { SpectrumView } from "./spectrum_view.js";
 import { carried, rangeOf } from "./state.js";
 import { StacksView } from "./stacks_view.js";
+import { TablesView } from "./tables_view.js";
 import { TEXT } from "./text.js";
 import { ThreadsView } from "./threads_view.js";
 import { Timeline } from "./timeline.js";
@@ -35,6 +36,7 @@ const VIEW_CLASSES = {
   stacks: StacksView,
   spectrum: SpectrumView,
   threads: ThreadsView,
+  tables: TablesView,
   marks: MarksView,
   map: MapView,
   retained: RetainedView,

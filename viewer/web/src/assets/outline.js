@@ -36,6 +36,7 @@ export function asMarkdown({ title, columns, rows }) {
 function nameOf({ name, indent, isMade }) {
   const text = escaped(name).replaceAll("|", "\\|");
   const lead = "&nbsp;&nbsp;".repeat(indent);
+  if (name === "") return lead;
   if (isMade) return `${lead}*${text.replace(/[<&*_`]/g, (letter) => ({ "<": "&lt;", "&": "&amp;" })[letter] ?? `\\${letter}`)}*`;
   const longest = Math.max(0, ...(text.match(/`+/g) ?? []).map((marks) => marks.length));
   const mark = "`".repeat(longest + 1);

@@ -47,7 +47,7 @@ export class Page extends Named {
     // range.
     const [a, b] = canAsk ? around : whole;
     this.metrics = metricsOf(data);
-    this.first = { view: "overview", metric: "peak", unit: "bytes", a, b, mark: data.regions[0] ?? 0, function: -1, focus: 0, scan: 0, part: "tree", kept: 0, least: "0.5", most: "80", rows: "stack", cells: "held", inverted: false, against: data.before !== null, query: "", theme: "", from: 0, to: 0 };
+    this.first = { view: "overview", metric: "peak", unit: "bytes", a, b, mark: data.regions[0] ?? 0, function: -1, focus: 0, scan: 0, part: "tree", kept: 0, least: "0.5", most: "80", rows: "stack", cells: "held", table: "", inverted: false, against: data.before !== null, query: "", theme: "", from: 0, to: 0 };
     this.state = fromFragment(location.hash, { ...this.first, a: around[0], b: around[1] }, data.slices);
     if (!canAsk) Object.assign(this.state, { from: 0, to: 0 });
     if (!this.metrics.includes(this.state.metric)) this.state.metric = this.first.metric;

@@ -29,6 +29,14 @@ export async function drawing(question, signal) {
   return text;
 }
 
+/** The tables of a view of the blocks that were allocated in a range, if given; abortable by a signal. */
+export async function viewSource(name, { from, to }, signal) {
+  const range = to > from ? `&from=${from}&to=${to}` : "";
+  const answer = await fetch(`view?view=${encodeURIComponent(name)}${range}`, { signal });
+  if (!answer.ok) throw new Error(await answer.text());
+  return answer.json();
+}
+
 /** Scans are kept in elements of their own until somebody looks at them. */
 const scans = new Map();
 

@@ -1,6 +1,8 @@
 // The reader's view, as the fragment of the page's address: it can be bookmarked and shared.
 
-const VIEWS = ["overview", "flame", "tree", "treemap", "graph", "stacks", "spectrum", "threads", "marks", "map", "retained", "function"];
+import { TEXT } from "./text.js";
+
+const VIEWS = Object.keys(TEXT.views);
 /** Choices for cutting a drawing: functions and calls below a share in percent, and the number of functions. */
 export const LEAST = ["0.1", "0.5", "1", "2", "5", "10"];
 export const MOST = ["20", "40", "80", "160", "320"];
@@ -31,6 +33,7 @@ export function fromFragment(fragment, first, slices) {
   if (range.to > 0) Object.assign(state, range);
   state.inverted = said.get("inverted") === "1";
   if (["0", "1"].includes(said.get("against"))) state.against = said.get("against") === "1";
+  if (/^[a-z-]{1,40}$/.test(said.get("table") ?? "")) state.table = said.get("table");
   state.query = (said.get("query") ?? "").slice(0, 200);
   if (["light", "dark"].includes(said.get("theme"))) state.theme = said.get("theme");
   return state;
@@ -55,7 +58,7 @@ export function carried(fragment, isOtherRecording) {
 /** The fragment with the differences from `first`. */
 export function toFragment(state, first) {
   const said = new URLSearchParams();
-  for (const field of ["view", "metric", "unit", "a", "b", "mark", "function", "focus", "scan", "part", "kept", "least", "most", "rows", "cells", "query", "theme", "from", "to"]) {
+  for (const field of ["view", "metric", "unit", "a", "b", "mark", "function", "focus", "scan", "part", "kept", "least", "most", "rows", "cells", "table", "query", "theme", "from", "to"]) {
     if (state[field] !== first[field]) said.set(field, String(state[field]));
   }
   if (state.inverted) said.set("inverted", "1");

@@ -10,6 +10,7 @@ export const TEXT = {
     stacks: "Stacks",
     spectrum: "Sizes and lifetimes",
     threads: "Threads",
+    tables: "Tables",
     marks: "Marks",
     map: "Memory map",
     retained: "Retained",
@@ -221,6 +222,10 @@ export const TEXT = {
     thread: "thread",
     crossed: (crossed, total, share) => ` In the whole capture, ${crossed} of ${total} (${share}) were freed by another thread.`,
     own: " In the whole capture, every free was by the thread that allocated the block.",
+  },
+  tables: {
+    computing: "Reading the events …",
+    more: (by) => `All rows: sysprof-memprof blocks --by ${by} --limit 1000000. The time between the cursors and the measure have no effect here.`,
   },
   timeline: {
     name: "Timeline",
