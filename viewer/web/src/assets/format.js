@@ -45,6 +45,12 @@ export function counted(value, noun) {
   return `${count(value)} ${noun}${ending}`;
 }
 
+/** How often something happens, in short. */
+export function frequency(rate) {
+  if (rate < 1000) return `${fixed(rate, 0)}/s`;
+  return rate < 1e6 ? `${fixed(rate / 1e3, 0)} k/s` : `${fixed(rate / 1e6, 1)} M/s`;
+}
+
 /**
  * A part of a whole in percent: a part that exists is never shown as 0 %, and one that is not the whole never as 100
  * %.

@@ -1,7 +1,7 @@
 // The timeline's content: tracks, one below the other. Each has a name, a height and a kind, which determines how it
 // is drawn; the ruler is one of them. Values are given at each boundary (areas) or for each slice (bars).
 
-import { amount, bytes, count } from "./format.js";
+import { amount, bytes, count, fixed, frequency } from "./format.js";
 import { TEXT } from "./text.js";
 
 /** Heights in pixels; change them here only. */
@@ -61,7 +61,7 @@ export function tracksOf(data) {
       height: HEIGHTS.other,
       values: () => rates,
       highest: () => highestRate,
-      write: () => (rate) => `${short(rate)}/s`,
+      write: () => (rate) => frequency(rate),
     },
     resident.length > 0 && memoryTrack(TEXT.tracks.resident, resident),
     proportional.length > 0 && memoryTrack(TEXT.tracks.proportional, proportional),
@@ -81,8 +81,8 @@ export function tracksOf(data) {
       height: HEIGHTS.other,
       values: () => busy,
       highest: () => busy.reduce((a, b) => Math.max(a, b), 0),
-      write: () => (used) => used.toFixed(2),
-      exactly: (slice) => busy[slice].toFixed(2),
+      write: () => (used) => fixed(used, 2),
+      exactly: (slice) => fixed(busy[slice], 2),
     },
     { name: RULER, kind: "ruler", height: HEIGHTS.ruler },
   ].filter(Boolean);
@@ -93,9 +93,4 @@ function memoryTrack(name, sizes) {
   const highest = sizes.reduce((a, b) => Math.max(a, b), 0);
   const exactly = (slice) => count(sizes[slice]);
   return { name, kind: "bars", height: HEIGHTS.other, values: () => sizes, highest: () => highest, write: () => bytes, exactly };
-}
-
-function short(rate) {
-  if (rate < 1000) return rate.toFixed(0);
-  return rate < 1e6 ? `${(rate / 1e3).toFixed(0)} k` : `${(rate / 1e6).toFixed(1)} M`;
 }
