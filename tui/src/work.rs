@@ -15,10 +15,10 @@ mod worker;
 pub(crate) use answer::{Answer, Changes, History, View};
 #[cfg(test)]
 pub(crate) use ask::Asked;
-pub(crate) use ask::{header, numbers, rank, steps};
+pub(crate) use ask::{cells, header, heads, numbers, rank, steps};
 pub(crate) use document::Document;
 pub(crate) use request::{Compare, ListTopic, Question, Request, Topic, at};
-pub(crate) use retained::{RetainedMemory, RowTarget, retained_header, retained_numbers, sized};
+pub(crate) use retained::{RetainedMemory, RowTarget, retained_cells, retained_heads, sized};
 pub(crate) use source::SourceText;
 pub(crate) use stack_list::{Place, StackList, StackRow, place, place_of};
 pub(crate) use worker::Worker;

@@ -1,11 +1,10 @@
 //! A copy of the page, to be pasted elsewhere: all open rows, not only those that fit on the screen.
 
 use super::status::about;
-use super::tree::{function_numbers, own};
 use crate::catalogue;
 use crate::model::{Model, Page, Pane};
-use crate::work::{RowTarget, View, numbers, retained_header, retained_numbers};
-use analysis::{Kind, LabelId, Tree};
+use crate::work::{RowTarget, View, cells, heads, rank, retained_cells, retained_heads};
+use analysis::{Amount, Kind, LabelId, Tree};
 use export::flamegraph;
 use heap_graph::Holder;
 use report::outline::{Form, Outline, OutlineRow};
@@ -104,10 +103,8 @@ fn outline(model: &Model, most: usize) -> Option<(Outline, usize)> {
         Page::Functions => {
             let (view, _) = model.functions.view()?;
             let rows = (0..model.functions.len().min(most)).filter_map(|place| model.functions.row(place));
-            let rows = rows.map(|row| {
-                let (numbers, own) = function_numbers(view, row.total, row.own);
-                named(view, row.label, &numbers, &own, 0)
-            });
+            let whole = view.question.metric.of(&view.loaded.profile.total);
+            let rows = rows.map(|row| named(view, row.label, [row.total, whole], row.own, 0));
             let outline = Outline { title, columns: columns(view), rows: rows.collect() };
             Some((outline, model.functions.len().saturating_sub(most)))
         }
@@ -124,7 +121,7 @@ fn outline(model: &Model, most: usize) -> Option<(Outline, usize)> {
             let shown = if count > most { most } else { list.rows.len() };
             let rows = list.rows.iter().take(shown).flat_map(|row| {
                 let own = OutlineRow {
-                    numbers: cells(&row.numbers),
+                    numbers: row.numbers.clone(),
                     indent: 0,
                     name: row.name.clone(),
                     is_generated: row.is_of_others(),
@@ -141,9 +138,7 @@ fn outline(model: &Model, most: usize) -> Option<(Outline, usize)> {
                 });
                 std::iter::once(own).chain(below)
             });
-            let mut columns = cells(&list.header);
-            let last = columns.split_off(columns.len().saturating_sub(1)).join(" ");
-            columns.push(last);
+            let columns = list.heads.clone();
             let title = title.into_iter().chain(list.about.iter().cloned()).collect();
             Some((Outline { title, columns, rows: rows.collect() }, left_out))
         }
@@ -160,13 +155,13 @@ fn of_kept(model: &Model, title: Vec<String>, most: usize) -> Outline {
         let node = tree.node(row.id);
         let label = kept.label(node.label);
         OutlineRow {
-            numbers: cells(&retained_numbers(node.total, kept.own(row.id), whole)),
+            numbers: retained_cells(node.total, kept.own(row.id), whole).into(),
             indent: row.indent as usize,
             name: label.name.clone(),
             is_generated: !matches!(label.target, RowTarget::For(Holder::Root(_) | Holder::Stack(_))),
         }
     });
-    Outline { columns: cells(&retained_header(["retained", "own"], "kept")), rows: rows.collect(), title }
+    Outline { columns: retained_heads().into(), rows: rows.collect(), title }
 }
 
 /// The open rows of a tree.
@@ -175,27 +170,21 @@ fn of_pane(pane: &Pane, most: usize) -> Option<Outline> {
     let whole = view.question.metric.of(&view.loaded.profile.total);
     let rows = pane.all_rows(most).into_iter().map(|row| {
         let node = tree.node(row.id);
-        let numbers = numbers(&view.loaded, view.question.metric, node.total, whole);
-        named(view, node.label, &numbers, &own(view, tree, row.id), row.indent as usize)
+        named(view, node.label, [node.total, whole], tree.own(row.id), row.indent as usize)
     });
     Some(Outline { columns: columns(view), rows: rows.collect(), title: Vec::new() })
 }
 
 fn columns(view: &View) -> Vec<String> {
-    let mut columns = cells(&crate::work::header(&view.loaded, view.question.metric));
-    columns.extend(["self", "function"].map(str::to_owned));
-    columns
+    let heads = heads(&view.loaded, view.question.metric).into_iter();
+    heads.chain(["self", "function"].map(str::to_owned)).collect()
 }
 
-fn named(view: &View, label: LabelId, numbers: &str, own: &str, indent: usize) -> OutlineRow {
+fn named(view: &View, label: LabelId, [total, whole]: [Amount; 2], own: Amount, indent: usize) -> OutlineRow {
+    let metric = view.question.metric;
+    let own = if own.is_zero() { String::new() } else { rank(&view.loaded, metric, own) };
+    let numbers = cells(&view.loaded, metric, total, whole).into_iter().chain([own]).collect();
     let label = view.loaded.names.label(label);
-    let mut cells = cells(numbers);
-    cells.push(own.trim().to_owned());
     let is_generated = !matches!(label.kind, Kind::Function(..) | Kind::Process);
-    OutlineRow { numbers: cells, indent, name: label.name.clone(), is_generated }
-}
-
-/// Columns are two blanks apart.
-fn cells(row: &str) -> Vec<String> {
-    row.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).map(str::to_owned).collect()
+    OutlineRow { numbers, indent, name: label.name.clone(), is_generated }
 }

@@ -1,6 +1,5 @@
 //! Rows of stacks or lines, and the details of the selected one.
 
-use super::cut::before;
 use super::{Theme, put, put_at, tint};
 use crate::catalogue;
 use crate::model::{Model, Page, layout, wrapped};
@@ -12,7 +11,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use report::text::{detail_of_frame, escape, fit_name};
 
-/// Below this width, only one number of a row is shown.
+/// Below this width, only the first numbers of a row are shown.
 const NARROW: u16 = 100;
 
 /// Draws the page.
@@ -33,21 +32,20 @@ pub(super) fn draw(buffer: &mut Buffer, model: &Model, theme: &Theme) {
         put(buffer, rows, row, about, theme.heading());
         row += 1;
     }
-    let [wide, narrow] = list.numbers;
-    let narrow = u16::try_from(narrow).unwrap_or(u16::MAX);
-    let (numbers, name) = list.header.split_at_checked(wide).unwrap_or((&list.header, ""));
-    // On a narrow screen, names matter more than the second number.
-    let shown = |numbers| if rows.width < NARROW { before(numbers, narrow) } else { numbers };
-    let numbers = shown(numbers);
-    put(buffer, rows, row, &format!("{numbers}{name}"), theme.detail());
+    // On a narrow screen, names matter more than the other numbers.
+    let is_narrow = rows.width < NARROW;
+    let (numbers, width) = list.line(&list.heads, is_narrow);
+    let width = u16::try_from(width).unwrap_or(u16::MAX);
+    let name = list.heads.last().map_or("", String::as_str);
+    put(buffer, rows, row, &format!("{numbers}  {name}"), theme.detail());
     row += 1;
     let cursor = model.cursor_now();
     for (place, (at, row)) in (row..rows.height).zip(list.rows.iter().enumerate().skip(cursor.top)) {
         if row.is_of_others() {
             put(buffer, rows, place, &row.name, theme.detail());
         } else {
-            let column = put(buffer, rows, place, shown(&row.numbers), theme.value()).max(narrow);
-            put_at(buffer, rows, column + 2, place, &row.name, theme.name());
+            let column = put(buffer, rows, place, &list.line(&row.numbers, is_narrow).0, theme.value());
+            put_at(buffer, rows, column.max(width) + 2, place, &row.name, theme.name());
         }
         if at == cursor.selected {
             tint(buffer, rows, place, theme.selected(true));
@@ -151,7 +149,8 @@ fn source(buffer: &mut Buffer, area: Rect, model: &Model, list: &StackList, row:
     for (y, (number, text)) in (0..places.height).zip((1_u32..).zip(&source.lines).skip(first)) {
         let is_here =
             |row: &&StackRow| row.place.as_ref().is_some_and(|at| at.path == place.path && at.line == number);
-        let cost = list.rows.iter().find(is_here).map_or("", |row| before(&row.numbers, 10).trim_end());
+        let cost =
+            list.rows.iter().find(is_here).and_then(|row| row.numbers.first()).map_or("", String::as_str);
         let column = put(buffer, places, y, &format!("{cost:>10} "), theme.value());
         let column = put_at(buffer, places, column, y, &format!("{number:>5} "), theme.detail());
         let style = if number == place.line { theme.heading() } else { ratatui::style::Style::new() };

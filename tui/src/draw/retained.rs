@@ -18,8 +18,7 @@ use super::tree::{lead, mark};
 use super::{Theme, put, put_at, tint};
 use crate::catalogue;
 use crate::model::{Model, Page, Row, layout, wrapped};
-use crate::work::{RetainedMemory, RowTarget, retained_header, sized};
-use analysis::format::{bytes, count, percent};
+use crate::work::{RetainedMemory, RowTarget, retained_cells, retained_heads, sized};
 use analysis::{Amount, Tree};
 use heap_graph::Holder;
 use ratatui::buffer::Buffer;
@@ -74,26 +73,25 @@ fn tree(buffer: &mut Buffer, page: Rect, model: &Model, kept: &RetainedMemory, t
 }
 
 fn header(width: u16) -> String {
-    match width {
-        WIDE.. => retained_header(["retained", "own"], "kept"),
-        NARROW.. => format!("{:>10}  {:>10}  {:>10}  kept", "retained", "own", "blocks"),
-        _ => format!("{:>10}  kept", "retained"),
-    }
+    let [first, share, own, blocks, kept] = retained_heads();
+    let (first, others) = in_columns(width, [first, share, own, blocks]);
+    format!("{first}{others}  {kept}")
 }
 
 /// What is retained, and the other numbers as far as they fit.
 fn numbers(width: u16, retained: Amount, own: Amount, whole: Amount) -> (String, String) {
+    let [first, share, size, blocks] = retained_cells(retained, own, whole);
     // A root has no block of its own.
-    let blank = |text: String| if own.is_zero() { String::new() } else { text };
-    let first = format!("{:>10}", bytes(retained.bytes));
-    let others = format!("{:>10}  {:>10}", blank(bytes(own.bytes)), blank(count(own.blocks)));
+    let [size, blocks] = if own.is_zero() { Default::default() } else { [size, blocks] };
+    in_columns(width, [first, share, size, blocks])
+}
+
+fn in_columns(width: u16, [first, share, own, blocks]: [String; 4]) -> (String, String) {
+    let others = format!("  {own:>10}  {blocks:>10}");
     match width {
-        WIDE.. => {
-            let share = percent(retained.bytes, whole.bytes);
-            (format!("{first}  {share:>7}"), format!("  {others}"))
-        }
-        NARROW.. => (first, format!("  {others}")),
-        _ => (first, String::new()),
+        WIDE.. => (format!("{first:>10}  {share:>7}"), others),
+        NARROW.. => (format!("{first:>10}"), others),
+        _ => (format!("{first:>10}"), String::new()),
     }
 }
 

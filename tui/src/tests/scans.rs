@@ -8,7 +8,7 @@ use crate::support::Made;
 use crate::support::fixtures::scanned;
 use crate::support::golden::check_golden;
 use crate::update::{Effect, Event};
-use crate::work::{Answer, Asked, Request, RetainedMemory, RowTarget, retained_numbers};
+use crate::work::{Answer, Asked, Request, RetainedMemory, RowTarget, retained_cells};
 use analysis::query::Part;
 use analysis::{Amount, Metric, Tree};
 use capture::{Area, AreaKind, Ended, NodeId, Scan, ThreadId};
@@ -91,14 +91,14 @@ fn numbers_are_those_of_the_command() {
             list.rows.iter().map(|row| row.numbers.clone()).collect::<Vec<_>>()
         };
         let expected = |rows: &[Value], keys: [&str; 2], whole| {
-            let row = |row: &Value| retained_numbers(amount(&row[keys[0]]), amount(&row[keys[1]]), whole);
-            rows.iter().map(row).collect::<Vec<_>>()
+            let row = |row: &Value| retained_cells(amount(&row[keys[0]]), amount(&row[keys[1]]), whole);
+            rows.iter().map(row).map(Vec::from).collect::<Vec<_>>()
         };
         let stacks = rows(&json["stacks"]);
         assert_eq!(numbers(&kept.stacks), expected(stacks, ["retained", "own"], whole));
         let mut by_root = expected(rows(&json["roots"]), ["retained", "direct"], whole);
         let several = amount(&json["several_roots"]);
-        by_root.extend((!several.is_zero()).then(|| retained_numbers(several, Amount::ZERO, whole)));
+        by_root.extend((!several.is_zero()).then(|| retained_cells(several, Amount::ZERO, whole).into()));
         assert_eq!(numbers(&kept.roots), by_root);
         assert_eq!(numbers(&kept.classes), expected(rows(&json["classes"]), ["retained", "own"], whole));
         let lost = rows(&json["unreachable_stacks"]);

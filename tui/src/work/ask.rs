@@ -6,7 +6,7 @@ use super::identity::Identity;
 use super::request::{Compare, ListTopic, Question, Request, Topic, at};
 use super::retained::RetainedMemory;
 use super::source::SourceText;
-use super::stack_list::{LIST_ROWS, StackList, StackRow, WIDE, place_of};
+use super::stack_list::{LIST_ROWS, StackList, StackRow, WIDE, in_columns, place_of};
 use super::table_list::table_list;
 use crate::catalogue;
 use crate::options::Options;
@@ -42,8 +42,8 @@ const EXTENT: Extent = Extent { rows: TEXT_ROWS, below: 3, has_options: false };
 /// An inverted tree is split down to parts of one in this many of the total.
 const INVERTED_PARTS: i64 = 2000;
 
-/// Columns of the numbers of a stack, and how many of them on a narrow screen.
-const NUMBERS: [usize; 2] = [31, 19];
+/// Columns of the numbers of a stack.
+const WIDTHS: [usize; 3] = [10, 7, 10];
 
 /// A capture that answers requests, with its last counts, which suffice for most of them.
 pub(crate) struct Asked {
@@ -364,7 +364,7 @@ fn stacks(loaded: Arc<Loaded>, metric: Metric, meaning: &str) -> StackList {
         let amount = metric.of(&row.cost);
         let call = call_of(&loaded.tables, row.node);
         StackRow {
-            numbers: numbers(&loaded, metric, amount, total),
+            numbers: cells(&loaded, metric, amount, total).into(),
             name: format!("{} [{call}]", stack_line(&loaded, row.node, &style, 0)),
             node: Some(row.node),
             place: place_of(&loaded, row.node),
@@ -375,8 +375,8 @@ fn stacks(loaded: Arc<Loaded>, metric: Metric, meaning: &str) -> StackList {
     let left_out = all.len().saturating_sub(LIST_ROWS);
     let others = StackRow::of_others(left_out, catalogue::SEE_BY_CHOOSING);
     let rows = all.iter().take(LIST_ROWS).map(row).chain(others).collect();
-    let header = header(&loaded, metric) + "  stack";
-    StackList { about, header, numbers: NUMBERS, rows, left_out, loaded }
+    let heads = heads(&loaded, metric).into_iter().chain(["stack".to_owned()]).collect();
+    StackList { about, heads, widths: WIDTHS.into(), narrow: 2, rows, left_out, loaded }
 }
 
 /// The steps of a stack, innermost first, each with its frame.
@@ -384,17 +384,27 @@ pub(crate) fn steps(loaded: &Loaded, node: NodeId) -> Vec<(FrameId, Step)> {
     analysis::functions_of(&loaded.tables, &loaded.names, node).collect()
 }
 
-/// `  12.3 MiB   45.6 %       1,234`.
-pub(crate) fn numbers(loaded: &Loaded, metric: Metric, amount: Amount, total: Amount) -> String {
+/// The number that ranks, its share, and the other one.
+pub(crate) fn cells(loaded: &Loaded, metric: Metric, amount: Amount, total: Amount) -> [String; 3] {
     let share = percent(metric.rank(amount), metric.rank(total));
     let (first, second) = Units::of(loaded, metric).pair(amount);
-    format!("{first:>10}  {share:>7}  {second:>10}")
+    [first, share, second]
 }
 
-/// The heading of these columns.
-pub(crate) fn header(loaded: &Loaded, metric: Metric) -> String {
+/// `  12.3 MiB   45.6 %       1,234`.
+pub(crate) fn numbers(loaded: &Loaded, metric: Metric, amount: Amount, total: Amount) -> String {
+    in_columns(&cells(loaded, metric, amount, total), &WIDTHS)
+}
+
+/// The headings of these numbers.
+pub(crate) fn heads(loaded: &Loaded, metric: Metric) -> [String; 3] {
     let (first, second) = Units::of(loaded, metric).heads();
-    format!("{first:>10}  {:>7}  {second:>10}", "share")
+    [first, "share", second].map(str::to_owned)
+}
+
+/// The same in their columns.
+pub(crate) fn header(loaded: &Loaded, metric: Metric) -> String {
+    in_columns(&heads(loaded, metric), &WIDTHS)
 }
 
 /// Only the number that ranks.

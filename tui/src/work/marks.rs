@@ -17,7 +17,7 @@ pub(super) fn marks(loaded: Arc<Loaded>) -> StackList {
     let row = |row: &MarkName| {
         let name = loaded.tables.string(row.name);
         StackRow {
-            numbers: numbers(row),
+            numbers: numbers(row).into(),
             name: said(row, &escape(name)),
             node: None,
             place: None,
@@ -31,25 +31,27 @@ pub(super) fn marks(loaded: Arc<Loaded>) -> StackList {
     };
     let rows = names.iter().map(row).collect();
     let about = vec![catalogue::MARKS.to_owned()];
+    let heads = HEADS.map(str::to_owned).into();
     StackList {
         about,
-        header: HEADER.to_owned(),
-        numbers: [44, 44],
+        heads,
+        widths: vec![8, 10, 10, 10],
+        narrow: 4,
         rows,
         left_out: 0,
         loaded: loaded.clone(),
     }
 }
 
-const HEADER: &str = "   times    shortest        mean     longest  mark";
+const HEADS: [&str; 5] = ["times", "shortest", "mean", "longest", "mark"];
 
-/// `       3     1.00 ms     2.00 ms     3.00 ms`: regions if there are any, else moments, which have no length.
-fn numbers(row: &MarkName) -> String {
+/// How many regions, if there are any, else how many moments, which have no length.
+fn numbers(row: &MarkName) -> [String; 4] {
     let times = if row.regions.is_empty() { row.instants } else { row.regions.len() as u64 };
     let lengths = row.lengths();
     let length = |of: fn(Lengths) -> u64| lengths.map_or("-".to_owned(), |lengths| duration(of(lengths)));
     let [min, mean, max] = [length(|all| all.min), length(|all| all.mean), length(|all| all.max)];
-    format!("{:>8}  {min:>10}  {mean:>10}  {max:>10}", count(times))
+    [count(times), min, mean, max]
 }
 
 /// The name, and whatever the numbers do not say.

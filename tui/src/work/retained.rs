@@ -128,15 +128,15 @@ fn said(loaded: &Loaded, value: &Value) -> String {
     words(loaded, value, WIDE)
 }
 
-/// `  12.3 MiB   45.6 %   1.20 MiB       1,234`: retained bytes, their share, and own blocks.
-pub(crate) fn retained_numbers(retained: Amount, own: Amount, whole: Amount) -> String {
+/// Retained bytes, their share, and own blocks: bytes, and how many.
+pub(crate) fn retained_cells(retained: Amount, own: Amount, whole: Amount) -> [String; 4] {
     let share = percent(retained.bytes, whole.bytes);
-    format!("{:>10}  {share:>7}  {:>10}  {:>10}", bytes(retained.bytes), bytes(own.bytes), count(own.blocks))
+    [bytes(retained.bytes), share, bytes(own.bytes), count(own.blocks)]
 }
 
-/// The heading of these columns.
-pub(crate) fn retained_header([first, second]: [&str; 2], name: &str) -> String {
-    format!("{first:>10}  {:>7}  {second:>10}  {:>10}  {name}", "share", "blocks")
+/// The headings of these numbers, and of what is kept.
+pub(crate) fn retained_heads() -> [String; 5] {
+    ["retained", "share", "own", "blocks", "kept"].map(str::to_owned)
 }
 
 /// An amount in words.

@@ -4,6 +4,7 @@ use crate::catalogue;
 use analysis::{Step, meaningful};
 use capture::{NodeId, StringId};
 use engine::Loaded;
+use report::text::columns;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -25,8 +26,8 @@ pub(crate) struct Place {
 /// A row for a stack or a line.
 #[derive(Clone, Debug)]
 pub(crate) struct StackRow {
-    /// Its numbers, in the columns of the header.
-    pub(crate) numbers: String,
+    /// Its numbers, in the order of the headings.
+    pub(crate) numbers: Vec<String>,
     /// Its name.
     pub(crate) name: String,
     /// Its stack; none for a line.
@@ -43,7 +44,7 @@ impl StackRow {
     /// The last row of a list that is cut: how many rows are left out, and how to see them.
     pub(crate) fn of_others(left_out: usize, way: &str) -> Option<Self> {
         let said = || Self {
-            numbers: String::new(),
+            numbers: Vec::new(),
             name: catalogue::not_shown(left_out, way),
             node: None,
             place: None,
@@ -75,16 +76,33 @@ pub(crate) struct MarkedRow {
 pub(crate) struct StackList {
     /// What the page is about, and what to know before trusting it.
     pub(crate) about: Vec<String>,
-    /// Heading of the numbers.
-    pub(crate) header: String,
-    /// Columns that the numbers take, and how many of them on a narrow screen.
-    pub(crate) numbers: [usize; 2],
+    /// Headings of the numbers, then that of the names.
+    pub(crate) heads: Vec<String>,
+    /// How wide the numbers are.
+    pub(crate) widths: Vec<usize>,
+    /// How many numbers a narrow screen has.
+    pub(crate) narrow: usize,
     /// The most expensive first; if some are left out, the last row says how many.
     pub(crate) rows: Vec<StackRow>,
     /// How many rows are left out.
     pub(crate) left_out: usize,
     /// The names.
     pub(crate) loaded: Arc<Loaded>,
+}
+
+impl StackList {
+    /// Numbers or their headings in columns, and how wide these are.
+    pub(crate) fn line(&self, cells: &[String], is_narrow: bool) -> (String, usize) {
+        let shown = if is_narrow { self.narrow } else { usize::MAX }.min(self.widths.len());
+        let widths = &self.widths[..shown];
+        (in_columns(cells, widths), widths.iter().map(|width| width + 2).sum::<usize>().saturating_sub(2))
+    }
+}
+
+/// Texts in columns of these widths, two blanks apart.
+pub(super) fn in_columns(cells: &[String], widths: &[usize]) -> String {
+    let cell = |(cell, width): (&String, &usize)| " ".repeat(width.saturating_sub(columns(cell))) + cell;
+    cells.iter().zip(widths).map(cell).collect::<Vec<_>>().join("  ")
 }
 
 /// A step's place in the source.

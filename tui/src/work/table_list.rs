@@ -28,38 +28,29 @@ pub(super) fn table_list_at(
     let said = |value: &Value| words(&loaded, value, WIDE);
     let shown =
         table.columns.iter().enumerate().filter_map(|(at, column)| Some((at, column.title.as_deref()?)));
-    let (shown, titles): (Vec<usize>, Vec<String>) = shown.map(|(at, title)| (at, title.to_owned())).unzip();
-    let mut made: Vec<(Vec<String>, StackRow)> = Vec::new();
+    let (shown, mut heads): (Vec<usize>, Vec<String>) =
+        shown.map(|(at, title)| (at, title.to_owned())).unzip();
+    let mut rows: Vec<StackRow> = Vec::new();
     for row in table.for_people().take(LIST_ROWS) {
         pace.steps(2 * Pace::ROW)?;
-        let cells = shown.iter().map(|&at| row.cells.get(at).map_or_else(String::new, said));
+        let numbers = shown.iter().map(|&at| row.cells.get(at).map_or_else(String::new, said)).collect();
         let place = match (row.name.place(), row.stack()) {
             (Some((file, line)), _) => place_in(&loaded, file, line),
             (None, stack) => stack.and_then(|node| place_of(&loaded, node)),
         };
         let (name, node, about) = (said(&row.name), row.stack(), details(&loaded, table, row));
-        made.push((
-            cells.collect(),
-            StackRow { numbers: String::new(), name, node, place, mark: None, about },
-        ));
+        rows.push(StackRow { numbers, name, node, place, mark: None, about });
     }
     let width = |(at, place): (usize, &usize)| {
-        let cells = made.iter().map(|(cells, _)| columns(&cells[at]));
-        cells.chain([columns(&titles[at]), table.columns[*place].width]).max().unwrap_or(0)
+        let cells = rows.iter().map(|row| columns(&row.numbers[at]));
+        cells.chain([columns(&heads[at]), table.columns[*place].width]).max().unwrap_or(0)
     };
-    let widths: Vec<usize> = shown.iter().enumerate().map(width).collect();
-    let line = |cells: &[String]| {
-        let cells = cells.iter().zip(&widths).map(|(cell, width)| " ".repeat(width - columns(cell)) + cell);
-        cells.collect::<Vec<_>>().join("  ")
-    };
-    let rows = made.into_iter().map(|(cells, row)| StackRow { numbers: line(&cells), ..row });
+    let widths = shown.iter().enumerate().map(width).collect();
+    heads.push(table.heading.to_owned());
     let left_out = table.for_people().count().saturating_sub(LIST_ROWS);
-    let rows = rows.chain(StackRow::of_others(left_out, way)).collect();
+    rows.extend(StackRow::of_others(left_out, way));
     // The first two numbers are shown on a narrow screen.
-    let take =
-        |number: usize| widths.iter().take(number).map(|width| width + 2).sum::<usize>().saturating_sub(2);
-    let (header, numbers) = (format!("{}  {}", line(&titles), table.heading), [take(usize::MAX), take(2)]);
-    Some(StackList { about, header, numbers, rows, left_out, loaded: loaded.clone() })
+    Some(StackList { about, heads, widths, narrow: 2, rows, left_out, loaded: loaded.clone() })
 }
 
 /// The numbers of a row, which a narrow screen cuts, and what is below it, a line each: `never freed: bytes 64 B, blocks 1`.
