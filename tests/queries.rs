@@ -106,6 +106,13 @@ fn the_timeline_shows_what_is_held() {
     let steps = between["steps"].as_array().expect("steps");
     let lowest = steps.iter().map(|step| number(step, "freed_bytes")).sum::<i64>();
     assert_eq!(lowest, MIB + 54321);
+    let csv = capture.show(&["timeline", "--format", "csv", "--steps", "7"]);
+    let json = show(&["--steps", "7"]);
+    let held = |line: &str| line.split(',').nth(1).and_then(|cell| cell.parse::<i64>().ok());
+    let of_json: Vec<_> =
+        json["steps"].as_array().into_iter().flatten().map(|step| step["held_bytes"].as_i64()).collect();
+    assert!(csv.text().starts_with("\"end_ns\",\"held_bytes\","), "{}", csv.text());
+    assert_eq!(csv.text().lines().skip(1).map(held).collect::<Vec<_>>(), of_json);
     let drawn = capture.show(&["timeline"]);
     assert!(drawn.code == 0 && drawn.text().contains('█'), "{}", drawn.text());
 }

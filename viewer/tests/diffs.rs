@@ -371,7 +371,7 @@ fn every_field_is_documented() {
     let mut analyzer = Analyzer::open(&path).unwrap();
     let (timeline, profile) = analyzer.timeline(&analysis::query::Part::Whole, 5).unwrap();
     let (mut out, loaded) = (Vec::new(), analyzer.show(profile, Naming::Stored));
-    report::json::timeline(&mut out, &loaded, &timeline).unwrap();
+    report::json::document(&mut out, &loaded, &report::views::timeline(&loaded, &timeline)).unwrap();
     documents.push(serde_json::from_slice(&out).unwrap());
     let described = include_str!("../JSON.md");
     let mut values: Vec<&Value> = documents.iter().collect();

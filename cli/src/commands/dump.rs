@@ -3,7 +3,7 @@
 use super::opened_capture::{self, Capture};
 use crate::exit::Outcome;
 use analysis::format::counted;
-use clap::Args;
+use clap::{Args, ValueEnum};
 use engine::{Error, LookedUp};
 use report::DumpOptions;
 use std::io::Write;
@@ -32,11 +32,23 @@ pub(crate) struct Arguments {
     ///
     /// Binaries are read from where they were. Each line has the number of the sample, the bytes that were kept, and
     /// the frames.
-    #[arg(long, conflicts_with_all = ["samples", "json"])]
+    #[arg(long, conflicts_with_all = ["samples", "json", "format"])]
     unwind: bool,
-    /// Write one JSON document per line
-    #[arg(long)]
+    /// Write one JSON document per line; short for --format json
+    #[arg(long, conflicts_with = "format")]
     json: bool,
+    /// Output format
+    #[arg(long, value_name = "FORMAT", default_value = "text", hide_default_value = true)]
+    format: Lines,
+}
+
+/// How events are written, a line each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Lines {
+    /// In columns
+    Text,
+    /// A JSON document per line
+    Json,
 }
 
 /// Prints events as they are read: a capture may have more of them than fit into memory.
@@ -47,9 +59,10 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
         return opened_capture::print(|out, _| unwind(file, out));
     }
     let naming = arguments.capture.naming();
+    let is_json = arguments.json || arguments.format == Lines::Json;
     let mut looked_up = LookedUp::default();
     let code = opened_capture::print(|out, style| {
-        looked_up = match arguments.json {
+        looked_up = match is_json {
             is_json if arguments.samples => report::dump_samples(file, naming, out, options, is_json)?,
             true => report::dump_json(file, naming, out, options)?,
             false => report::dump(file, naming, out, options, style)?,

@@ -18,6 +18,13 @@ pub(super) struct Formatting {
     /// Maximum rows per table [default: 20; none in JSON and CSV]
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
+    #[command(flatten)]
+    format: FormatArguments,
+}
+
+/// In which format.
+#[derive(Args, Debug)]
+pub(super) struct FormatArguments {
     /// Write JSON; short for --format json
     #[arg(long, conflicts_with = "format")]
     json: bool,
@@ -26,10 +33,17 @@ pub(super) struct Formatting {
     format: Option<Format>,
 }
 
-impl Formatting {
+impl FormatArguments {
     /// The format.
     pub(super) fn format(&self) -> Format {
         if self.json { Format::Json } else { self.format.unwrap_or_default() }
+    }
+}
+
+impl Formatting {
+    /// The format.
+    pub(super) fn format(&self) -> Format {
+        self.format.format()
     }
 
     /// How many rows a view has that sums up the others.

@@ -48,6 +48,8 @@ const VIEWS: &[&str] = &[
     "timeline",
     "timeline --json --steps 7",
     "timeline --from 10% --to 60% --json",
+    "timeline --format csv --steps 7",
+    "timeline --format markdown",
     "blocks --by temporary",
     "blocks --by temporary --json",
     "report --by frees --tree",

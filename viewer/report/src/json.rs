@@ -11,7 +11,6 @@ mod dump;
 mod report;
 mod stack;
 mod tables;
-mod timeline;
 mod top;
 mod tree;
 
@@ -21,7 +20,6 @@ pub use document::{Fields, document};
 pub use dump::Dump;
 pub use report::report;
 pub use tables::tables;
-pub use timeline::timeline;
 pub use top::top;
 
 use serde::Serialize;

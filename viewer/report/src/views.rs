@@ -33,6 +33,7 @@ mod snapshots;
 mod summary;
 mod temporary;
 mod threads;
+mod timeline;
 
 pub use allocator::allocator;
 pub use diff::diff;
@@ -63,6 +64,7 @@ pub(crate) use snapshots::{ERROR, after_end, snapshot_note};
 pub use summary::summary;
 pub use temporary::temporary;
 pub use threads::threads;
+pub use timeline::timeline;
 
 use crate::table::{Document, Value, phrase};
 use analysis::Watch;
