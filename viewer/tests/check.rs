@@ -1,7 +1,7 @@
 //! Rules against captures whose numbers were worked out by hand.
 
 use crate::support::Made;
-use capture::{Action, Ended, Lost, NodeId, Summary};
+use capture::{Action, Ended, Lost, MarkKind, NodeId, Summary};
 use engine::Naming;
 use engine::check::{Numbers, Outcome, Report, Rules};
 use report::outline::{self, Form};
@@ -34,9 +34,13 @@ fn made_with(size: u64) -> Made {
 }
 
 fn check(rules: &str) -> Report {
+    check_made(&made(), rules)
+}
+
+fn check_made(made: &Made, rules: &str) -> Report {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("app.memprof");
-    made().write(&file);
+    made.write(&file);
     let (rules, _) = Rules::from_toml(rules, &folder.path().join("rules.toml")).unwrap();
     let mut report = rules.check(&file, Naming::Stored).unwrap();
     report.file = "app.memprof".to_owned();
@@ -84,6 +88,47 @@ ok    growth       200 B, limit 1.00 KiB
 ";
     assert_eq!(text_of(&report), expected);
     assert_eq!(report.outcome(), Outcome::Broken);
+}
+
+/// Check limits of the blocks that are allocated in the regions of a name: the most that they hold at once, not when all
+/// blocks do; what is left of them, and how many there are.
+#[test]
+fn regions_have_rules() {
+    let mut made = Made::new();
+    let (process, thread) = made.process("app");
+    let (a, b) = (made.stack("main > a"), made.stack("main > b"));
+    made.alloc(thread, 0x1000, 1000, a);
+    made.mark(thread, MarkKind::Begin, "load");
+    made.alloc(thread, 0x2000, 100, a);
+    made.alloc(thread, 0x3000, 40, b);
+    made.free(thread, 0x2000);
+    made.alloc(thread, 0x4000, 7, b);
+    made.mark(thread, MarkKind::End, "load");
+    made.mark(thread, MarkKind::Instant, "loaded");
+    made.alloc(thread, 0x5000, 5000, a);
+    made.free(thread, 0x4000);
+    made.end(process, thread, Ended::Exited(0));
+    let rule = |more: &str| format!("[[rule]]\nduring = \"load\"\n{more}\n");
+    let rules = [
+        "max-peak = 139",
+        "filter = \"b\"\nmax-peak = 47",
+        "to = \"loaded\"\nmax-growth = 46",
+        "max-leaked = 40",
+        "max-allocations = 3\nmax-bytes = 147",
+    ];
+    let report = check_made(&made, &rules.map(rule).concat());
+    let expected = "\
+FAIL  peak         140 B, limit 139 B
+           100 B  a (a.c:11) < main
+            40 B  b (b.c:11) < main
+ok    peak         47 B, limit 47 B: b
+FAIL  growth       47 B, limit 46 B
+            47 B  b (b.c:11) < main
+ok    leaked       40 B, limit 40 B
+ok    allocations  3, limit 3
+ok    bytes        147 B, limit 147 B
+";
+    assert_eq!(text_of(&report), expected);
 }
 
 /// Check that a capture is within any tolerance of itself, and that the tolerance is rounded down.

@@ -19,12 +19,17 @@
 //! from = "warm"                      # marks, times, peak …
 //! to = "end"
 //! max-growth = "64K"
+//!
+//! [[rule]]
+//! during = "load"                    # blocks that were allocated in regions of this name
+//! max-peak = "2M"                    # the most that they held at once
 //! ```
 
 mod baseline;
 mod culprits;
 mod file;
 mod growth;
+mod highest;
 mod judge;
 mod measure;
 mod rule;

@@ -93,7 +93,7 @@ impl Numbers {
                     "two rules are called `{name}`: give each its own name"
                 )));
             }
-            let sum = sums.of(section, &Source::Part(section.part.clone()))?;
+            let sum = sums.of(section, &Source::all(&section.part))?;
             let filter = section.filter.as_ref().map(ToString::to_string);
             let mut rule = NumbersOfRule { name: section.name.clone(), filter, ..NumbersOfRule::default() };
             for measure in Baseline::MEASURES {
@@ -170,7 +170,7 @@ impl<'a> Before<'a> {
                 all.map(earlier).collect::<Option<_>>().ok_or_else(lacks)
             }
             Self::Capture(sums) => {
-                let sum = sums.of(section, &Source::Part(section.part.clone()))?;
+                let sum = sums.of(section, &Source::all(&section.part))?;
                 Ok(all.map(|measure| (measure, Earlier::of(&sum, measure))).collect())
             }
         }

@@ -39,6 +39,7 @@ struct File {
 struct RuleTable {
     name: Option<String>,
     filter: Option<String>,
+    during: Option<String>,
     at: Option<String>,
     from: Option<String>,
     to: Option<String>,
@@ -134,6 +135,9 @@ impl RuleTable {
         if tolerance.is_some() && !has_baseline {
             return Err("`tolerance` needs a `baseline`, at the top of the file".to_owned());
         }
+        if tolerance.is_some() && self.during.is_some() {
+            return Err("`during` cannot be combined with `tolerance`: give limits".to_owned());
+        }
         let limits = limits([
             (Measure::Peak, self.max_peak),
             (Measure::Leaked, self.max_leaked),
@@ -146,14 +150,11 @@ impl RuleTable {
         if limits.is_empty() && tolerance.is_none() {
             return Err("no limit given: use `max-peak`, `max-leaked`, `max-unreachable`, `max-allocations`, `max-bytes`, `max-temporary` or `max-growth`".to_owned());
         }
-        if part != Part::Whole && limits.has(Measure::Unreachable) {
-            return Err(
-                "`max-unreachable` is about the last scan, and cannot be combined with `at`, `from` or `to`"
-                    .to_owned(),
-            );
+        if (part != Part::Whole || self.during.is_some()) && limits.has(Measure::Unreachable) {
+            return Err("`max-unreachable` is about the last scan, and cannot be combined with `during`, `at`, `from` or `to`".to_owned());
         }
         let filter = filter.map_err(|wrong| format!("`filter`: {wrong}"))?;
-        Ok(Section { name: self.name, filter, part, limits, tolerance })
+        Ok(Section { name: self.name, filter, part, during: self.during, limits, tolerance })
     }
 }
 
@@ -225,6 +226,10 @@ mod tests {
             at = "50%"
             max-allocations = 10
             tolerance = "1%"
+
+            [[rule]]
+            during = "load"
+            max-peak = "2M"
         "#;
         let (rules, lists) = read(text).unwrap();
         assert_eq!(lists, [Path::new("ci/app.supp")]);
@@ -240,11 +245,13 @@ mod tests {
             vec![(Measure::Peak, 512 << 20), (Measure::Leaked, 0)],
             vec![(Measure::Growth, 64 << 10)],
             vec![(Measure::Allocations, 10)],
+            vec![(Measure::Peak, 2 << 20)],
         ];
         assert_eq!(limits, expected);
         assert_eq!(rules.sections[1].part, Part::Range("warm".parse().unwrap(), Anchor::End.into()));
         assert_eq!(rules.sections[2].part, Part::At("50%".parse().unwrap()));
         assert_eq!(rules.sections[2].tolerance, Some(Share::percent(1.0)));
+        assert_eq!(rules.sections[3].during.as_deref(), Some("load"));
     }
 
     /// Check that errors name the file and the key.
@@ -263,6 +270,7 @@ mod tests {
                 "[[rule]]\nfilter = \"a and\"\nmax-peak = 1",
                 "rule number 1: `filter`: missing name at column 6",
             ),
+            ("[[rule]]\nduring = \"a\"\nmax-unreachable = 1", "cannot be combined with `during`"),
             ("[[rule]]\nat = \"1s\"\nto = \"2s\"\nmax-peak = 1", "cannot be combined"),
             ("[[rule]]\nfrom = \"\"\nmax-peak = 1", "`from`: "),
             ("max-peak", "rules.toml: TOML parse error"),

@@ -68,7 +68,7 @@ impl Rules {
             }
         }
         report.warnings = sums.warnings().into_iter().chain(of_baseline).collect();
-        let whole = sums.place(&Source::Part(Part::Whole))?;
+        let whole = sums.place(&Source::all(&Part::Whole))?;
         report.program = program(&sums.loaded(whole).tables);
         report.loaded = sums.into_loaded().collect();
         Ok(report)

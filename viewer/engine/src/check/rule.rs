@@ -26,6 +26,8 @@ pub struct Section {
     pub filter: Option<Expression>,
     /// Which part of the capture.
     pub part: Part,
+    /// Only blocks that were allocated in a region of this name.
+    pub during: Option<String>,
     /// The limits.
     pub limits: Limits,
     /// How far this section's stacks may exceed the baseline; none if they are not compared with it.

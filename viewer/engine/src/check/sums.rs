@@ -1,5 +1,6 @@
 //! The sums of one capture, part by part.
 
+use super::highest::Highest;
 use super::measure::Measure;
 use super::rule::{Rules, Section};
 use super::sum::Sum;
@@ -10,7 +11,7 @@ use crate::loaded::Loaded;
 use crate::symbolize::Naming;
 use analysis::Amount;
 use analysis::format::bytes;
-use analysis::query::{Expression, Part, Query};
+use analysis::query::{Anchor, Expression, Filter, Part, Query};
 use capture::{Frame, FrameId, Tables};
 use std::path::Path;
 
@@ -29,8 +30,10 @@ pub(super) struct Sums<'a> {
 /// What numbers are from.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Source {
-    /// A part of the capture.
-    Part(Part),
+    /// A part of the capture; of the blocks that were allocated in the regions of a name, if one is given.
+    Part(Part, Option<String>),
+    /// The same when these blocks, of stacks that match, held most.
+    Highest(Part, String, Option<Expression>),
     /// The last scans: unreachable blocks are in the place of leaked ones.
     Scans,
 }
@@ -38,7 +41,18 @@ pub(super) enum Source {
 impl Source {
     /// Where the numbers of a section are from.
     pub(super) fn of(section: &Section, measure: Measure) -> Self {
-        if measure == Measure::Unreachable { Self::Scans } else { Self::Part(section.part.clone()) }
+        match (measure, section.during.clone()) {
+            (Measure::Unreachable, _) => Self::Scans,
+            (Measure::Peak, Some(during)) if !matches!(section.part, Part::At(_)) => {
+                Self::Highest(section.part.clone(), during, section.filter.clone())
+            }
+            (_, during) => Self::Part(section.part.clone(), during),
+        }
+    }
+
+    /// All blocks of a part.
+    pub(super) fn all(part: &Part) -> Self {
+        Self::Part(part.clone(), None)
     }
 }
 
@@ -98,7 +112,17 @@ impl<'a> Sums<'a> {
     pub(super) fn read(&self, source: &Source) -> Result<Loaded, Error> {
         let ((analyzer, naming), rules) = (self.analyzer()?, &self.rules.suppressions);
         match source {
-            Source::Part(part) => analyzer.leaks(&Query::of(part.clone()), &Lens::default(), rules, naming),
+            Source::Part(part, during) => {
+                analyzer.leaks(&during_of(part.clone(), during.as_deref()), &Lens::default(), rules, naming)
+            }
+            Source::Highest(part, during, filter) => {
+                let query = during_of(part.clone(), Some(during));
+                let (_, highest) =
+                    analyzer.lifetimes(&query, filter.as_ref(), naming, |_| Highest::default())?;
+                // Of what has the same time to the nanosecond, all counts.
+                let part = Part::At(Anchor::Time(highest.finish()).into());
+                self.read(&Source::Part(part, Some(during.clone())))
+            }
             Source::Scans => analyzer.unreachable(&Lens::default(), rules, naming),
         }
     }
@@ -118,7 +142,7 @@ impl<'a> Sums<'a> {
     }
 
     fn part(&mut self, part: &Part) -> Result<&Loaded, Error> {
-        let place = self.place(&Source::Part(part.clone()))?;
+        let place = self.place(&Source::all(part))?;
         Ok(&self.read[place].1)
     }
 
@@ -147,7 +171,7 @@ impl<'a> Sums<'a> {
             let bytes = bytes(uncertain.bytes);
             warnings.push(format!("{bytes} in {which} may have leaked: the free may have been lost"));
         }
-        let mut whole = self.read.iter().filter(|(source, _)| *source == Some(Source::Part(Part::Whole)));
+        let mut whole = self.read.iter().filter(|(source, _)| *source == Some(Source::all(&Part::Whole)));
         let running = whole.next().map_or(Amount::ZERO, |(_, loaded)| loaded.profile.still_running());
         if self.rules.asks_for_leaks() && !running.is_zero() {
             let bytes = bytes(running.bytes);
@@ -158,6 +182,12 @@ impl<'a> Sums<'a> {
         }
         warnings
     }
+}
+
+/// The blocks of a part that were allocated in the regions of a name.
+fn during_of(part: Part, during: Option<&str>) -> Query {
+    let during = during.map(str::to_owned).into_iter().collect();
+    Query { filter: Filter { during, ..Filter::default() }, ..Query::of(part) }
 }
 
 /// Whether names of functions were never looked up.
