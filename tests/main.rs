@@ -55,6 +55,7 @@ mod wake_ups;
 mod interpreter_stacks;
 mod php;
 mod program_api;
+mod pytest;
 mod python;
 mod ruby;
 

@@ -8,7 +8,7 @@ use engine::Loaded;
 
 /// A row for each step, and what happened apart from the heap.
 pub fn timeline(loaded: &Loaded, timeline: &Timeline) -> Document {
-    let peak = loaded.profile.peak;
+    let peak = &loaded.profile.peak;
     let mut fields = vec![("sample_interval", sample_interval(loaded))];
     fields.extend(span(loaded.profile.span));
     fields.extend([
