@@ -84,7 +84,7 @@ fn expectation(capture: &Capture) -> PathBuf {
     let document = json!({
         "copied": copied.text(),
         "views": views_of(capture),
-        "pages": capture.show(&["pages", "--json"]).code.eq(&0).then(|| capture.json(&["pages"])),
+        "pages": as_markdown(capture, &["pages"]),
         "frees": frees.map(|_| json!({ "rows": capture.json(&["frees"])["rows"] })),
         "function": function_of(capture, &functions),
         "during": during.collect::<serde_json::Map<_, _>>(),
@@ -96,17 +96,19 @@ fn expectation(capture: &Capture) -> PathBuf {
     capture.world().write("expected.json", document.to_string())
 }
 
-/// What the command line says of each registered view, as Markdown with as many rows as a page has; null of what it
-/// cannot say.
+/// What the command line says of each registered view, as Markdown.
 fn views_of(capture: &Capture) -> serde_json::Value {
     let refused = capture.show(&["blocks", "--by", "nothing"]).stderr;
     let words = refused.split_once("[possible values: ").and_then(|(_, rest)| rest.split_once(']'));
     let words = words.unwrap_or_else(|| panic!("it lists them: {refused}")).0;
-    let view = |by: &str| {
-        let ran = capture.show(&["blocks", "--by", by, "--limit", "50", "--format", "markdown"]);
-        (by.to_owned(), if ran.code == 0 { json!(ran.text()) } else { json!(null) })
-    };
+    let view = |by: &str| (by.to_owned(), as_markdown(capture, &["blocks", "--by", by]));
     words.split(", ").map(view).collect::<serde_json::Map<_, _>>().into()
+}
+
+/// What a command shows, with as many rows as a page has; null if it cannot.
+fn as_markdown(capture: &Capture, command: &[&str]) -> serde_json::Value {
+    let ran = capture.show(&[command, &["--limit", "50", "--format", "markdown"]].concat());
+    if ran.code == 0 { json!(ran.text()) } else { json!(null) }
 }
 
 /// What other commands say about the blocks of one function: the one with the most, with a name that can be typed.

@@ -43,7 +43,7 @@ async function lookAtUnits() {
   await browser.evaluate(`(() => { const select = document.querySelector("#metric"); select.value = "cpu"; select.dispatchEvent(new Event("change")); })()`);
   await browser.settled();
   assert.deepEqual(await units(), ["Time", "Samples"]);
-  for (const view of ["threads", "spectrum", "overview"]) {
+  for (const view of ["tables", "spectrum", "overview"]) {
     await browser.press(`#tab-${view}`);
     assert.deepEqual(await units(), ["Bytes", "Blocks"], view);
   }
@@ -128,7 +128,7 @@ await browser.withoutFaults(async () => {
   await lookAtUnits();
   // Of totals nobody knows what single blocks were.
   await browser.open(totals);
-  for (const view of ["spectrum", "threads", "tables"]) {
+  for (const view of ["spectrum", "tables"]) {
     await browser.press(`#tab-${view}`);
     assert.match(await text("main"), /Unknown: an aggregated recording/, view);
   }

@@ -1,10 +1,14 @@
 //! Golden screens of every page; `UPDATE_GOLDEN=1` rewrites them.
 
 use super::User;
+use crate::model::Page;
 use crate::support::Made;
 use crate::support::fixtures::{reported, small};
 use crate::support::golden::check_golden;
+use analysis::query::Query;
 use capture::{Action, Ended, FREE_STACKS};
+use engine::{Analyzer, Naming};
+use report::views::{Question, VIEWS, View};
 
 /// A program that loads, peaks, and leaks a little.
 pub(super) fn program() -> Made {
@@ -61,6 +65,35 @@ fn pages_look_as_expected() {
             check_golden(&format!("{width}x{height}/{name}.txt"), &user.press(keys).screen());
         }
     }
+}
+
+/// Check that Tab leads through all views that are registered, each with the columns of its tables.
+#[test]
+fn registered_views_have_pages() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.memprof");
+    program().write(&path);
+    let mut user = User::new(&program(), 200, 50);
+    user.press("8");
+    let mut missing: Vec<&str> = VIEWS.map(|view| view.id).into();
+    for _ in VIEWS {
+        let Page::View(id) = user.model.page else { panic!("{:?} is no view", user.model.page) };
+        missing.retain(|missing| *missing != id);
+        let question = Question {
+            analyzer: Analyzer::open(&path).unwrap(),
+            query: &Query::default(),
+            filter: None,
+            naming: Naming::Stored,
+        };
+        let (_, document) = View::named(id).unwrap().ask(question).unwrap();
+        let columns = document.for_people().flat_map(|table| &table.columns);
+        let screen = user.screen();
+        for title in columns.filter_map(|column| column.title.as_deref()) {
+            assert!(screen.contains(title), "{id} lacks {title}:\n{screen}");
+        }
+        user.press("<Tab>");
+    }
+    assert_eq!(missing, [""; 0]);
 }
 
 /// A program whose messages another thread frees, except those that are refused or forgotten, recorded with the

@@ -109,7 +109,7 @@ pub use rows::state::{StackState, StateShare, stack_states, state_share};
 pub use rows::tree::{Tree, TreeNode};
 pub use timeline::buckets::{Bucket, Timeline};
 pub use timeline::history::{
-    Crossing, Detail, During, Flow, History, Recorder, SiteHistory, SizeClass, Slice, Spectrum,
+    Detail, During, Flow, History, Recorder, SiteHistory, SizeClass, Slice, Spectrum,
 };
 pub use timeline::regions::{Inside, Lengths, MarkName, Region, marks_by_name};
 pub use timeline::tracks::{Track, TrackSet};

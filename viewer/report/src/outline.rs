@@ -15,6 +15,7 @@ pub use check::check;
 pub use document::outlines;
 pub use report::outline;
 
+use serde::Serialize;
 use std::io::{self, Write};
 
 /// How an outline is written.
@@ -35,7 +36,7 @@ impl Form {
 }
 
 /// Rows under a title.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Outline {
     /// What the rows are about, a line each.
     pub title: Vec<String>,
@@ -46,7 +47,7 @@ pub struct Outline {
 }
 
 /// A row.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct OutlineRow {
     /// In the order of the columns; an empty one is left blank.
     pub numbers: Vec<String>,

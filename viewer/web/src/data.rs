@@ -8,7 +8,6 @@
 
 mod lists;
 mod over_time;
-mod pages;
 mod stacks;
 
 use super::call_tree::{BlocksEnd, CallTree, Ended, Row};
@@ -22,9 +21,9 @@ use analysis::lifetimes::{Age, SizeClass};
 use analysis::{Amount, Flow, History, Metric};
 use capture::Pseudo;
 use engine::{Loaded, PeakMemory, Sources};
-use lists::{MarkFields, RegionFields, ThreadFields};
+use lists::{MarkFields, RegionFields};
 pub(super) use over_time::over_time;
-use pages::PagesFields;
+use report::outline::Outline;
 use serde::Serialize;
 use serde_json::Value;
 pub(super) use stacks::Stacks;
@@ -59,11 +58,11 @@ struct Head<'a> {
     path_map: &'a [(String, String)],
     calls: Vec<Option<&'static str>>,
     texts: &'a [String],
-    threads: &'a [ThreadFields],
     marks: &'a [MarkFields],
     regions: &'a [RegionFields],
     cell_bytes: Option<u64>,
-    pages: Option<&'a PagesFields>,
+    /// Whose blocks kept which pages at the peak, if single blocks are known.
+    pages: Option<&'a [Outline]>,
     views: &'a [ViewTables],
     drawing: Option<&'a Drawing>,
     sizes: Vec<String>,
@@ -89,6 +88,7 @@ pub(super) struct Parts<'a> {
     pub(super) call_tree: &'a CallTree,
     pub(super) sources: &'a RefCell<Sources>,
     pub(super) memory: Option<&'a PeakMemory>,
+    pub(super) pages: Option<&'a [Outline]>,
     pub(super) overview: &'a Overview,
     /// The older capture's overview.
     pub(super) baseline_overview: Option<&'a Overview>,
@@ -107,10 +107,8 @@ pub(super) struct Fixed {
     /// Written after the head, followed by the columns over time.
     pub(super) columns: Columns,
     texts: Texts,
-    threads: Vec<ThreadFields>,
     marks: Vec<MarkFields>,
     regions: Vec<RegionFields>,
-    pages: Option<PagesFields>,
     folded: FoldedFields,
 }
 
@@ -126,9 +124,7 @@ impl Fixed {
             writer.compared(&folded.rows);
         }
         writer.spectrum();
-        let threads = writer.crossings();
         writer.map();
-        let pages = writer.pages();
         let marks = writer.marks();
         let regions = writer.regions();
         let Writer { texts, columns, .. } = writer;
@@ -139,7 +135,7 @@ impl Fixed {
             peak_bytes: folded.cost.peak.bytes,
             leaked_bytes: folded.cost.leaked.bytes,
         };
-        Self { columns, texts, threads, marks, regions, pages, folded }
+        Self { columns, texts, marks, regions, folded }
     }
 
     /// The head for both sets of columns.
@@ -156,11 +152,10 @@ impl Fixed {
             path_map: &parts.options.path_map,
             calls: (0..CALLS).map(call_name).collect(),
             texts: &self.texts.texts,
-            threads: &self.threads,
             marks: &self.marks,
             regions: &self.regions,
             cell_bytes: parts.memory.map(|memory| memory.map.cell_bytes),
-            pages: self.pages.as_ref(),
+            pages: parts.pages,
             views: &parts.options.views,
             drawing: parts.options.drawing.as_ref(),
             sizes: parts.call_tree.sizes.iter().map(SizeClass::to_string).collect(),

@@ -11,11 +11,14 @@ use crate::deflate::deflate;
 use crate::fold::{Folded, Limits};
 use crate::limits::{LIMITS, MOST_BYTES};
 use crate::options::PageOptions;
+use crate::tables::tables;
 use analysis::History;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use engine::{Loaded, PeakMemory, Sources};
 use flate2::Compression;
+use report::outline::Outline;
+use report::views;
 use sha2::{Digest, Sha256};
 use std::cell::RefCell;
 use std::io::{self, Write};
@@ -86,6 +89,8 @@ pub struct Packer {
     call_tree: CallTree,
     sources: RefCell<Sources>,
     memory: Option<PeakMemory>,
+    /// Whose blocks kept which pages then.
+    pages: Option<Vec<Outline>>,
     overview: Overview,
     /// The older capture's overview.
     baseline_overview: Option<Overview>,
@@ -108,11 +113,16 @@ impl Packer {
     ) -> io::Result<Self> {
         let sources = RefCell::new(Sources::new(options.path_map.clone()));
         let call_tree = CallTree::new(loaded, history, baseline.as_ref().map(|baseline| &baseline.diff));
+        let pages = memory.as_ref().map(|memory| {
+            let mut document = views::pages(loaded, &memory.pages);
+            document.notes.insert(0, "at the peak of the whole capture".into());
+            tables(loaded, &document)
+        });
         let (overview, baseline_overview) = match baseline {
             Some(Baseline { newer, baseline_overview, .. }) => (newer, Some(baseline_overview)),
             None => (overview(loaded)?, None),
         };
-        Ok(Self { call_tree, sources, memory, overview, baseline_overview, pieces: None })
+        Ok(Self { call_tree, sources, memory, pages, overview, baseline_overview, pieces: None })
     }
 
     /// The data of a history for a nearby server: fast to make. `whole` is the history of the whole time; `history`
@@ -140,9 +150,20 @@ impl Packer {
     }
 
     fn parts<'a>(&'a self, loaded: &'a Loaded, whole: &'a History, options: &'a PageOptions) -> Parts<'a> {
-        let Self { call_tree, sources, memory, overview, baseline_overview, .. } = self;
-        let (memory, baseline_overview) = (memory.as_ref(), baseline_overview.as_ref());
-        Parts { loaded, history: whole, options, call_tree, sources, memory, overview, baseline_overview }
+        let Self { call_tree, sources, memory, pages, overview, baseline_overview, .. } = self;
+        let (memory, pages) = (memory.as_ref(), pages.as_deref());
+        let baseline_overview = baseline_overview.as_ref();
+        Parts {
+            loaded,
+            history: whole,
+            options,
+            call_tree,
+            sources,
+            memory,
+            pages,
+            overview,
+            baseline_overview,
+        }
     }
 
     fn pack(

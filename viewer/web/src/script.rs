@@ -9,7 +9,7 @@
 //! ```
 
 /// The modules, each after those that it imports.
-const MODULES: [(&str, &str); 47] = [
+const MODULES: [(&str, &str); 45] = [
     ("text", include_str!("assets/text.js")),
     ("format", include_str!("assets/format.js")),
     ("source", include_str!("assets/source.js")),
@@ -44,11 +44,9 @@ const MODULES: [(&str, &str); 47] = [
     ("stacks_view", include_str!("assets/stacks_view.js")),
     ("tables_view", include_str!("assets/tables_view.js")),
     ("spectrum_view", include_str!("assets/spectrum_view.js")),
-    ("threads_view", include_str!("assets/threads_view.js")),
     ("marks_view", include_str!("assets/marks_view.js")),
     ("ends", include_str!("assets/ends.js")),
     ("details", include_str!("assets/details.js")),
-    ("pages_list", include_str!("assets/pages_list.js")),
     ("map_view", include_str!("assets/map_view.js")),
     ("retained", include_str!("assets/retained.js")),
     ("retained_lists", include_str!("assets/retained_lists.js")),

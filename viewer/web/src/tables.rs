@@ -2,7 +2,7 @@
 
 use super::texts::cut_at;
 use engine::Loaded;
-use report::outline::{OutlineRow, outlines};
+use report::outline::{Outline, outlines};
 use report::table::Document;
 use report::text::Extent;
 use report::views::{Observed, VIEWS, View, all};
@@ -22,22 +22,7 @@ pub struct ViewTables {
     by: &'static str,
     about: &'static str,
     /// None if its numbers are not known, or not yet.
-    tables: Option<Vec<TableTexts>>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-struct TableTexts {
-    title: Vec<String>,
-    columns: Vec<String>,
-    rows: Vec<RowTexts>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-struct RowTexts {
-    numbers: Vec<String>,
-    indent: usize,
-    name: String,
-    is_generated: bool,
+    tables: Option<Vec<Outline>>,
 }
 
 /// All views, to be asked for.
@@ -60,21 +45,18 @@ pub fn view(loaded: &Loaded, document: &Document) -> io::Result<Vec<u8>> {
 }
 
 impl ViewTables {
-    fn new(view: &View, tables: Option<Vec<TableTexts>>) -> Self {
+    fn new(view: &View, tables: Option<Vec<Outline>>) -> Self {
         Self { id: view.id, by: view.by, about: view.about, tables }
     }
 }
 
-fn tables(loaded: &Loaded, document: &Document) -> Vec<TableTexts> {
-    let short = |texts: Vec<String>| texts.iter().map(|text| cut_at(text, MOST_LETTERS)).collect();
-    let row = |OutlineRow { numbers, indent, name, is_generated }| {
-        let name = cut_at(&name, MOST_LETTERS);
-        RowTexts { numbers: short(numbers), indent, name, is_generated }
-    };
-    let table = |outline: report::outline::Outline| TableTexts {
-        title: short(outline.title),
-        columns: short(outline.columns),
-        rows: outline.rows.into_iter().map(row).collect(),
-    };
-    outlines(loaded, document, EXTENT).into_iter().map(table).collect()
+/// The tables of a document, as far as there is room.
+pub(super) fn tables(loaded: &Loaded, document: &Document) -> Vec<Outline> {
+    let mut tables = outlines(loaded, document, EXTENT);
+    let texts = tables.iter_mut().flat_map(|table| {
+        let rows = table.rows.iter_mut().flat_map(|row| row.numbers.iter_mut().chain([&mut row.name]));
+        table.title.iter_mut().chain(&mut table.columns).chain(rows)
+    });
+    texts.for_each(|text| *text = cut_at(text, MOST_LETTERS));
+    tables
 }

@@ -14,7 +14,6 @@
 //! A boundary also stands just before each process ends (of many processes, the last ones), since its heap is gone
 //! afterwards: that is where its leaks can be seen.
 
-mod crossing;
 mod detail;
 mod during;
 mod flow;
@@ -24,7 +23,6 @@ mod slicer;
 mod slices;
 mod spectrum;
 
-pub use crossing::Crossing;
 pub use detail::Detail;
 pub use during::During;
 pub use flow::Flow;
@@ -47,8 +45,6 @@ pub struct History {
     changes: Vec<(u32, Flow)>,
     /// Blocks by size and by lifetime.
     pub spectrum: Spectrum,
-    /// Which thread freed whose blocks, most blocks first.
-    pub crossings: Vec<Crossing>,
     /// By stack, the sizes and lifetimes of its blocks.
     pub shapes: Vec<StackShape>,
     /// By stack, what became of its blocks; empty where the stacks of frees were not recorded.

@@ -22,7 +22,6 @@ import { carried, rangeOf } from "./state.js";
 import { StacksView } from "./stacks_view.js";
 import { TablesView } from "./tables_view.js";
 import { TEXT } from "./text.js";
-import { ThreadsView } from "./threads_view.js";
 import { Timeline } from "./timeline.js";
 import { TreeView } from "./tree_view.js";
 import { TreemapView } from "./treemap_view.js";
@@ -35,7 +34,6 @@ const VIEW_CLASSES = {
   graph: GraphView,
   stacks: StacksView,
   spectrum: SpectrumView,
-  threads: ThreadsView,
   tables: TablesView,
   marks: MarksView,
   map: MapView,

@@ -3,8 +3,8 @@
 import { isDark } from "./colour.js";
 import { el, fill, prepare, table } from "./dom.js";
 import { bytes, count, counted, percent } from "./format.js";
-import { pagesOf } from "./pages_list.js";
 import { CELLS } from "./state.js";
+import { sections } from "./tables_view.js";
 import { TEXT } from "./text.js";
 
 const CELL = 11;
@@ -23,7 +23,7 @@ export class MapView {
     this.tools = el("div", { class: "tools", role: "group", "aria-label": TEXT.map.colour }, CELLS.map((cells) => el("button", { "data-by": cells, onclick: () => page.update({ cells }) }, TEXT.map[cells])));
     this.said = el("p", { class: "quiet" });
     this.list = el("details", { class: "same-numbers", ontoggle: () => this.drawList() });
-    this.element = el("div", { class: "map-view", tabindex: -1 }, this.tools, this.said, this.holder, this.list, pagesOf(page));
+    this.element = el("div", { class: "map-view", tabindex: -1 }, this.tools, this.said, this.holder, this.list, sections(page.data.head.pages ?? []));
     this.canvas.addEventListener("pointermove", (event) => this.hover(event));
     this.canvas.addEventListener("pointerleave", () => (this.tip.hidden = true));
     new ResizeObserver(() => this.update()).observe(this.holder);

@@ -8,6 +8,27 @@ import { asMarkdown, asText } from "./outline.js";
 import { viewSource } from "./source.js";
 import { TEXT } from "./text.js";
 
+/** Tables as they came, below each other. */
+export function sections(tables) {
+  const cells = ({ columns }, { numbers, indent, name, is_generated: isMade }) => [
+    ...columns.slice(0, -1).map((_, place) => el("td", { class: "number" }, numbers[place])),
+    el("td", { class: `name${isMade ? " made" : ""}`, title: name }, el("span", { class: indent > 0 && "below" }, name)),
+  ];
+  const section = (table) =>
+    el(
+      "section",
+      { class: "card texts" },
+      table.title.map((line) => el("p", {}, line)),
+      el(
+        "table",
+        { class: "list", "aria-label": table.title[0] },
+        el("thead", {}, el("tr", {}, table.columns.map((head, place) => el("th", { scope: "col", class: place < table.columns.length - 1 && "number" }, head)))),
+        el("tbody", {}, table.rows.map((row) => el("tr", {}, cells(table, row)))),
+      ),
+    );
+  return tables.map(section);
+}
+
 export class TablesView {
   constructor(page) {
     this.page = page;
@@ -34,7 +55,7 @@ export class TablesView {
     const { chosen, page } = this;
     for (const button of this.buttons) button.setAttribute("aria-pressed", String(button.dataset.table === chosen.id));
     if (chosen.tables) this.show(chosen);
-    else if (!page.canAsk || page.data.isAggregated) this.say(TEXT.aggregated);
+    else if (!page.canAsk) this.say(TEXT.aggregated);
     else if (this.asked !== chosen.id) this.ask(chosen);
   }
 
@@ -66,24 +87,8 @@ export class TablesView {
     return groups.filter((group) => group.some(({ name }) => isSought(name))).flat();
   }
 
-  show({ about, by, tables }) {
-    const cells = ({ columns }, { numbers, indent, name, is_generated: isMade }) => [
-      ...columns.slice(0, -1).map((_, place) => el("td", { class: "number" }, numbers[place])),
-      el("td", { class: `name${isMade ? " made" : ""}`, title: name }, el("span", { class: indent > 0 && "below" }, name)),
-    ];
-    const section = (table) =>
-      el(
-        "section",
-        { class: "card" },
-        table.title.map((line) => el("p", {}, line)),
-        el(
-          "table",
-          { class: "list", "aria-label": table.title[0] ?? about },
-          el("thead", {}, el("tr", {}, table.columns.map((head, place) => el("th", { scope: "col", class: place < table.columns.length - 1 && "number" }, head)))),
-          el("tbody", {}, this.rowsOf(table).map((row) => el("tr", {}, cells(table, row)))),
-        ),
-      );
-    fill(this.holder, el("p", { class: "quiet" }, TEXT.tables.more(by)), tables.map(section));
+  show({ by, tables }) {
+    fill(this.holder, el("p", { class: "quiet" }, TEXT.tables.more(by)), sections(tables.map((table) => ({ ...table, rows: this.rowsOf(table) }))));
   }
 
   /** Copies the rows that are shown. */

@@ -1,8 +1,8 @@
-//! Lists of a page: what programs reported about themselves, threads, and the memory map.
+//! Lists of a page: what programs reported about themselves, and the memory map.
 
 use super::Writer;
-use analysis::{Amount, MarkName};
-use capture::{NodeId, ProcessId, ThreadId};
+use analysis::MarkName;
+use capture::{NodeId, ProcessId};
 use report::text::{Style, stack_line};
 use serde::Serialize;
 use std::collections::HashMap;
@@ -14,17 +14,7 @@ const MOST_MARKS: usize = 2000;
 const MOST_REGIONS: usize = 4000;
 
 /// Width of a stack in the memory map.
-pub(super) const WIDTH_OF_A_STACK: usize = 120;
-
-/// Most pairs of threads that a page shows.
-const MOST_CROSSINGS: usize = 2000;
-
-#[derive(Serialize)]
-pub(super) struct ThreadFields {
-    tid: u32,
-    pid: u32,
-    name: u32,
-}
+const WIDTH_OF_A_STACK: usize = 120;
 
 /// A mark that a program set.
 #[derive(Serialize)]
@@ -114,41 +104,5 @@ impl Writer<'_> {
         columns.numbers("size.left.blocks", spectrum.sizes.iter().map(|class| class.left.blocks));
         columns.numbers("life.bytes", spectrum.lives.iter().map(|amount| amount.bytes));
         columns.numbers("life.blocks", spectrum.lives.iter().map(|amount| amount.blocks));
-    }
-
-    /// Pairs of threads, and the threads in them. Pairs beyond the limit are merged into one without threads.
-    pub(super) fn crossings(&mut self) -> Vec<ThreadFields> {
-        let tables = &self.parts.loaded.tables;
-        let mut threads: Vec<ThreadFields> = Vec::new();
-        let mut known: HashMap<ThreadId, i64> = HashMap::new();
-        let mut pairs: Vec<(i64, i64, Amount)> = Vec::new();
-        let mut rest = Amount::ZERO;
-        for crossing in &self.parts.history.crossings {
-            let Some((from, to)) = crossing.threads.filter(|_| pairs.len() < MOST_CROSSINGS) else {
-                rest += crossing.freed;
-                continue;
-            };
-            let mut number = |id: ThreadId| {
-                *known.entry(id).or_insert_with(|| {
-                    let row = tables.threads.get(id.index());
-                    let process = row.and_then(|row| tables.processes.get(row.process.index()));
-                    threads.push(ThreadFields {
-                        tid: row.map_or(0, |row| row.tid),
-                        pid: process.map_or(0, |process| process.pid),
-                        name: self.texts.number(row.map_or("", |row| &row.name)),
-                    });
-                    threads.len() as i64 - 1
-                })
-            };
-            pairs.push((number(from), number(to), crossing.freed));
-        }
-        if !rest.is_zero() {
-            pairs.push((-1, -1, rest));
-        }
-        self.columns.numbers("crossing.from", pairs.iter().map(|pair| pair.0));
-        self.columns.numbers("crossing.to", pairs.iter().map(|pair| pair.1));
-        self.columns.numbers("crossing.bytes", pairs.iter().map(|pair| pair.2.bytes));
-        self.columns.numbers("crossing.blocks", pairs.iter().map(|pair| pair.2.blocks));
-        threads
     }
 }

@@ -1,7 +1,6 @@
 //! The observer that records the history of a pass.
 
 use super::History;
-use super::crossing::Crossings;
 use super::during::Regions;
 use super::slices::Slices;
 use super::spectrum::Spectrum;
@@ -18,7 +17,6 @@ pub struct Recorder {
     estimator: Estimator,
     slices: Slices,
     spectrum: Spectrum,
-    crossings: Crossings,
     regions: Regions,
     shapes: Shapes,
     frees: Option<Frees>,
@@ -31,7 +29,6 @@ impl Recorder {
             estimator: Estimator::new(Sampling::new(tables.metadata.sample_interval)),
             slices: Slices::new(tables),
             spectrum: Spectrum::default(),
-            crossings: Crossings::default(),
             regions: Regions::new(tables),
             shapes: Shapes::new(tables),
             frees: tables.metadata.has_free_stacks().then(|| Frees::new(tables)),
@@ -42,9 +39,9 @@ impl Recorder {
     pub fn finish(self) -> History {
         let spectrum = self.spectrum.whole(&self.estimator);
         let during = self.regions.finish(&self.estimator);
-        let (crossings, shapes) = (self.crossings.finish(&self.estimator), self.shapes.finish());
+        let shapes = self.shapes.finish();
         let frees = self.frees.map(|frees| frees.passed().collect()).unwrap_or_default();
-        History { spectrum, crossings, during, shapes, frees, ..self.slices.finish() }
+        History { spectrum, during, shapes, frees, ..self.slices.finish() }
     }
 }
 
@@ -64,15 +61,13 @@ impl Watch for Recorder {
         let block = self.estimator.count(life.size).amount;
         match death.end {
             End::Left { .. } => self.spectrum.size(life.size).left += block,
-            End::Freed { thread, is_temporary, .. } => {
-                self.crossings.count(life.thread, thread, block);
+            End::Freed { is_temporary, .. } => {
                 *self.spectrum.life(death.at.time.saturating_sub(life.attached)) += block;
                 if is_temporary {
                     self.spectrum.size(life.size).temporary += block;
                 }
             }
-            End::Resized { thread, .. } => {
-                self.crossings.count(life.thread, thread, block);
+            End::Resized { .. } => {
                 *self.spectrum.life(death.at.time.saturating_sub(life.attached)) += block;
             }
             End::Displaced { .. } => {}

@@ -54,8 +54,7 @@ fn within(tables: &Tables, events: &[Event], whole: &History, from: u64, to: u64
     let needed = detail.end().position as usize;
     builder.events(&events[..needed]);
     let (_, found) = if needed < events.len() { builder.cut() } else { builder.finish_watched() };
-    let (spectrum, crossings) = (whole.spectrum.clone(), whole.crossings.clone());
-    Some(History { spectrum, crossings, ..detail.join(found) })
+    Some(History { spectrum: whole.spectrum.clone(), ..detail.join(found) })
 }
 
 /// The sums of a history up to a slice, by site.
@@ -87,8 +86,6 @@ fn check(profile: &Profile, history: &History) {
     }
     let rises = history.slices.windows(2).all(|pair| pair[0].end.time <= pair[1].end.time);
     assert!(rises, "{:?}", history.slices);
-    let freed = history.crossings.iter().fold(Amount::ZERO, |sum, crossing| sum + crossing.freed);
-    assert_eq!(freed, profile.total.freed);
     let sizes = history.spectrum.sizes.iter();
     assert_eq!(sizes.fold(Amount::ZERO, |sum, class| sum + class.allocated), profile.total.allocated);
     let lives = history.spectrum.lives.iter();
@@ -106,7 +103,6 @@ fn heap_is_seen_before_its_end() {
     assert_eq!(history.slices[before].live, Amount { blocks: 1, bytes: 100 });
     assert_eq!(history.slices[before].end.position, 3);
     assert_eq!(history.slices.last().map(|slice| slice.live), Some(Amount::ZERO));
-    assert_eq!(history.crossings[0].threads, Some((MAIN, OTHER)));
 }
 
 /// Check that what a stack frees is known for each slice, also for a stack that allocates nothing, and in a range in
