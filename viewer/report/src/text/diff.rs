@@ -8,7 +8,7 @@ use super::line::{Line, print};
 use super::place::fit_name;
 use super::stack_line::smaller_ones;
 use super::style::{Role, Style};
-use super::tree_lines::{Branch, TreeLines};
+use super::tree_lines::Rows;
 use super::words::words;
 use crate::options::DiffOptions;
 use crate::table::{Readers, Value};
@@ -99,8 +99,8 @@ fn tree(compared: &Compared, options: &DiffOptions, extent: Extent, style: &Styl
     let cells = Columns { compared, metric, numbers };
     let mut lines = vec![vec![(Role::Detail, cells.header())]];
     let nothing = (Amount::ZERO, Spread::ZERO, Amount::ZERO);
-    let mut rows = vec![(Some(Tree::ROOT), nothing, (0, ""), TreeLines::default(), Branch::Trunk)];
-    while let Some((id, hidden, (number, option), lead, branch)) = rows.pop() {
+    let mut rows = Rows::new((Some(Tree::ROOT), nothing, (0, "")));
+    while let Some(((id, hidden, (number, option)), lead, branch)) = rows.pop() {
         let line = lead.text(branch, 24);
         let room = style.room(cells.width() + columns(&line));
         let Some(id) = id else {
@@ -116,23 +116,14 @@ fn tree(compared: &Compared, options: &DiffOptions, extent: Extent, style: &Styl
         row.extend([(Role::Plain, line), (Role::Function, name)]);
         lines.push(row);
         let shown = Shown::of(&gross, id, &loaded.names, metric, cutoff);
-        let below = lead.below(branch);
-        let first = rows.len();
-        if shown.hidden > 0 {
-            let own = (net.node(id).total - net.own(id), net.spread(id) - net.own_spread(id));
-            let (delta, spread) = shown.children.iter().fold(own, |(delta, spread), &child| {
-                (delta - net.node(child).total, spread - net.spread(child))
-            });
-            let hidden = (delta, spread, shown.hidden_total);
-            rows.push((None, hidden, (shown.hidden, shown.option), below, Branch::Fork));
-        }
-        let children = shown.children.iter().rev();
-        rows.extend(children.map(|&child| (Some(child), nothing, (0, ""), below, Branch::Fork)));
-        match &mut rows[first..] {
-            [(Some(_), .., branch)] => *branch = Branch::Trunk,
-            [(.., branch), ..] => *branch = Branch::Last,
-            [] => {}
-        }
+        let own = (net.node(id).total - net.own(id), net.spread(id) - net.own_spread(id));
+        let (delta, spread) = shown
+            .children
+            .iter()
+            .fold(own, |(delta, spread), &child| (delta - net.node(child).total, spread - net.spread(child)));
+        let hidden = (None, (delta, spread, shown.hidden_total), (shown.hidden, shown.option));
+        let children = shown.children.iter().map(|&child| (Some(child), nothing, (0, "")));
+        rows.push_below((lead, branch), children, (shown.hidden > 0).then_some(hidden));
     }
     lines
 }

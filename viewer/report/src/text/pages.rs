@@ -6,7 +6,7 @@ use super::extent::Extent;
 use super::place::fit_name;
 use super::stack_line::header;
 use super::style::{Role, Style};
-use super::tree_lines::{Branch, TreeLines};
+use super::tree_lines::Rows;
 use crate::views::head_of_pages;
 use analysis::format::{bytes, count, counted, percent};
 use analysis::lifetimes::PageTable;
@@ -38,7 +38,7 @@ pub fn pages_tree(
     let name = |node: u32| loaded.names.label(tree.node(node).label).name.as_str();
     let of = |node: u32| uses[node as usize].0;
     let empty = |node: u32| uses[node as usize].1;
-    let mut rows = vec![(Row::Node(Tree::ROOT), TreeLines::default(), Branch::Trunk)];
+    let mut rows = Rows::new(Row::Node(Tree::ROOT));
     while let Some((row, lead, branch)) = rows.pop() {
         let lines = lead.text(branch, 20);
         let node = match row {
@@ -58,17 +58,8 @@ pub fn pages_tree(
             let size = |node| Reverse((of(node).total, of(node).alone));
             size(a).cmp(&size(b)).then_with(|| natural(name(a), name(b)))
         });
-        let below = lead.below(branch);
-        let (first, alone) = (rows.len(), children.len() == 1 && small.is_empty());
-        if !small.is_empty() {
-            rows.push((Row::Hidden(small.len()), below, Branch::Fork));
-        }
-        let way = if alone { Branch::Trunk } else { Branch::Fork };
-        rows.extend(children.iter().rev().map(|&child| (Row::Node(child), below, way)));
-        // The first one pushed is popped last, so it is drawn below its siblings.
-        if let Some((_, _, branch @ Branch::Fork)) = rows.get_mut(first) {
-            *branch = Branch::Last;
-        }
+        let hidden = (!small.is_empty()).then_some(Row::Hidden(small.len()));
+        rows.push_below((lead, branch), children.into_iter().map(Row::Node), hidden);
     }
     Ok(())
 }

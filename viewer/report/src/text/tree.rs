@@ -20,7 +20,7 @@ use super::escape::columns;
 use super::place::fit_name;
 use super::stack_line::smaller_ones;
 use super::style::{Role, Style};
-use super::tree_lines::{Branch, TreeLines};
+use super::tree_lines::Rows;
 use analysis::{Amount, Cutoff, Metric, Shown, Spread, Tree};
 use engine::Loaded;
 use std::io::{self, Write};
@@ -37,11 +37,10 @@ pub(super) fn tree(
     let numbers = Columns::new(loaded, metric, tree.node(Tree::ROOT).total, style);
     let header = format!("{}{}  function", numbers.header(), Columns::single_header("self"));
     writeln!(out, "{}", style.paint(Role::Detail, header))?;
-    let mut rows =
-        vec![Row { what: What::Node(Tree::ROOT), lead: TreeLines::default(), branch: Branch::Trunk }];
-    while let Some(row) = rows.pop() {
-        let lead = row.lead.text(row.branch, levels(style));
-        match row.what {
+    let mut rows = Rows::new(What::Node(Tree::ROOT));
+    while let Some((what, above, branch)) = rows.pop() {
+        let lead = above.text(branch, levels(style));
+        match what {
             What::Hidden(number, option, total, spread) => {
                 let text = smaller_ones(
                     number,
@@ -65,7 +64,10 @@ pub(super) fn tree(
                     "{}{own}  {lead}{name}{times}",
                     numbers.row(tree.node(id).total, tree.spread(id))
                 )?;
-                push_below(&mut rows, &row, shown);
+                let Shown { hidden, option, hidden_total, hidden_spread, children, .. } = shown;
+                let hidden =
+                    (hidden > 0).then_some(What::Hidden(hidden, option, hidden_total, hidden_spread));
+                rows.push_below((above, branch), children.into_iter().map(What::Node), hidden);
             }
         }
     }
@@ -94,35 +96,9 @@ fn levels(style: &Style) -> u32 {
     u32::try_from(room / 3).unwrap_or(u32::MAX).max(4)
 }
 
-#[derive(Clone, Copy)]
+/// A row.
 enum What {
     Node(u32),
     /// The number of hidden children, and the option that shows them.
     Hidden(usize, &'static str, Amount, Spread),
-}
-
-struct Row {
-    what: What,
-    lead: TreeLines,
-    branch: Branch,
-}
-
-/// Pushes the rows below a row onto the stack, the first one on top.
-fn push_below(rows: &mut Vec<Row>, above: &Row, shown: Shown) {
-    let lead = above.lead.below(above.branch);
-    let first = rows.len();
-    if shown.hidden > 0 {
-        rows.push(Row {
-            what: What::Hidden(shown.hidden, shown.option, shown.hidden_total, shown.hidden_spread),
-            lead,
-            branch: Branch::Fork,
-        });
-    }
-    let nodes = shown.children.iter().rev();
-    rows.extend(nodes.map(|&child| Row { what: What::Node(child), lead, branch: Branch::Fork }));
-    match &mut rows[first..] {
-        [Row { branch, what: What::Node(_), .. }] => *branch = Branch::Trunk,
-        [Row { branch, .. }, ..] => *branch = Branch::Last,
-        [] => {}
-    }
 }

@@ -48,6 +48,38 @@ impl TreeLines {
     }
 }
 
+/// Rows of a tree that are still to be written, the next one last.
+pub(super) struct Rows<R>(Vec<(R, TreeLines, Branch)>);
+
+impl<R> Rows<R> {
+    /// Begins at the root.
+    pub(super) fn new(root: R) -> Self {
+        Self(vec![(root, TreeLines::default(), Branch::Trunk)])
+    }
+
+    /// The next row, and how it is attached.
+    pub(super) fn pop(&mut self) -> Option<(R, TreeLines, Branch)> {
+        self.0.pop()
+    }
+
+    /// Adds the rows below this one, and behind them one for what is hidden there.
+    pub(super) fn push_below(
+        &mut self,
+        (lead, branch): (TreeLines, Branch),
+        rows: impl DoubleEndedIterator<Item = R> + ExactSizeIterator,
+        hidden: Option<R>,
+    ) {
+        let (lead, last) = (lead.below(branch), self.0.len());
+        let branch = if rows.len() == 1 && hidden.is_none() { Branch::Trunk } else { Branch::Last };
+        let rows = hidden.into_iter().chain(rows.rev());
+        self.0.extend(rows.map(|row| (row, lead, Branch::Fork)));
+        // The first one pushed is popped last, so it is drawn below its siblings.
+        if let Some((_, _, of_last)) = self.0.get_mut(last) {
+            *of_last = branch;
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
