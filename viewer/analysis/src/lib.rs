@@ -95,7 +95,7 @@ pub use rows::allocator_library::allocator_library;
 pub use rows::appearance::rows_as_read;
 pub use rows::early_ends::{EarlyEnd, early_ends};
 pub use rows::exec_chain::{follows_exec, thread_count};
-pub use rows::functions::{FunctionCost, functions};
+pub use rows::functions::{FunctionCost, functions, ranked_functions};
 pub use rows::lines::{FunctionPlace, LineCost, lines, lines_of, passing_through, places_of_functions};
 pub use rows::nameless::{Nameless, nameless, nameless_addresses};
 pub use rows::neighbours::Neighbours;

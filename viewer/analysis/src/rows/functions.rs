@@ -2,8 +2,12 @@
 
 use super::tree::Tree;
 use crate::base::cost::Amount;
+use crate::base::metric::Metric;
+use crate::base::order::natural;
 use crate::base::spread::Spread;
+use crate::count::profile::Profile;
 use crate::names::table::{Kind, LabelId, Names};
+use capture::Tables;
 
 /// One function of a tree.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -62,6 +66,20 @@ pub fn functions(tree: &Tree, names: &Names) -> Vec<FunctionCost> {
             total_spread,
         })
         .collect()
+}
+
+/// The functions of a profile, those with most of a metric first.
+pub fn ranked_functions(
+    profile: &Profile,
+    tables: &Tables,
+    names: &Names,
+    metric: Metric,
+) -> Vec<FunctionCost> {
+    let mut costs = functions(&Tree::top_down(profile, tables, names, metric), names);
+    let name = |cost: &FunctionCost| names.label(cost.label).name.as_str();
+    let rank = |cost: &FunctionCost| (metric.order(cost.total), metric.order(cost.own));
+    costs.sort_by(|a, b| rank(b).cmp(&rank(a)).then_with(|| natural(name(a), name(b))));
+    costs
 }
 
 enum Visit {

@@ -9,7 +9,7 @@ use crate::table::Value;
 use crate::views::fields;
 use analysis::{
     Cost, Cutoff, FunctionCost, FunctionPlace, Metric, Row, Span, Spread, StackState, Tree, call_of_row,
-    functions as costs_of, natural, places_of_functions, rows, stack_states,
+    places_of_functions, ranked_functions, rows, stack_states,
 };
 use engine::Loaded;
 use serde::Serialize;
@@ -115,8 +115,7 @@ fn body<'a>(loaded: &'a Loaded, options: &ReportOptions, cutoff: Cutoff) -> Body
     match options.shape {
         Shape::Stacks => stacks(loaded, rows(profile, metric), metric, cutoff),
         Shape::Functions => {
-            let costs = costs_of(&Tree::top_down(profile, tables, names, metric), names);
-            functions(loaded, costs, metric, cutoff)
+            functions(loaded, &ranked_functions(profile, tables, names, metric), metric, cutoff)
         }
         Shape::Tree => {
             let tree = Tree::top_down(profile, tables, names, metric);
@@ -150,11 +149,8 @@ fn stacks(loaded: &Loaded, rows: Vec<Row>, metric: Metric, cutoff: Cutoff) -> Bo
     }
 }
 
-fn functions(loaded: &Loaded, mut costs: Vec<FunctionCost>, metric: Metric, cutoff: Cutoff) -> Body<'_> {
+fn functions<'a>(loaded: &'a Loaded, costs: &[FunctionCost], metric: Metric, cutoff: Cutoff) -> Body<'a> {
     let names = &loaded.names;
-    let name = |cost: &FunctionCost| names.label(cost.label).name.as_str();
-    let key = |cost: &FunctionCost| (metric.order(cost.total), metric.order(cost.own));
-    costs.sort_by(|a, b| key(b).cmp(&key(a)).then_with(|| natural(name(a), name(b))));
     let shown =
         costs.iter().take_while(|cost| metric.rank(cost.total) >= cutoff.least).take(cutoff.limit).count();
     let places = places_of_functions(&loaded.profile, &loaded.tables, names, metric);

@@ -5,7 +5,7 @@ use crate::options::{ReportOptions, Shape};
 use crate::text::{Style, Units, not_shown, rowless, stack_line, unsampled_texts, warning_texts};
 use analysis::format::{bytes, count, percent};
 use analysis::{
-    Amount, Cutoff, Kind, LabelId, Metric, Shown, Tree, functions, meaningful, natural, rows_as_read,
+    Amount, Cutoff, Kind, LabelId, Metric, Shown, Tree, meaningful, ranked_functions, rows_as_read,
 };
 use engine::Loaded;
 
@@ -110,13 +110,8 @@ enum What {
 }
 
 fn of_functions(loaded: &Loaded, metric: Metric, total: Amount, cutoff: Cutoff) -> Vec<OutlineRow> {
-    let tree = Tree::top_down(&loaded.profile, &loaded.tables, &loaded.names, metric);
-    let mut costs = functions(&tree, &loaded.names);
-    let name = |label| loaded.names.label(label).name.as_str();
-    costs.sort_by(|a, b| {
-        let rank = |cost: &analysis::FunctionCost| (metric.order(cost.total), metric.order(cost.own));
-        rank(b).cmp(&rank(a)).then_with(|| natural(name(a.label), name(b.label)))
-    });
+    let Loaded { profile, tables, names, .. } = loaded;
+    let costs = ranked_functions(profile, tables, names, metric);
     let shown = cutoff.shown(costs.iter().map(|cost| metric.rank(cost.total)));
     let rows = costs[..shown].iter().map(|cost| {
         let (name, is_generated) = of_label(loaded, cost.label);

@@ -5,7 +5,7 @@ use super::place::fit_name;
 use super::stack_line::not_shown;
 use super::stacks::row_noun;
 use super::style::{Role, Style};
-use analysis::{Amount, Cutoff, FunctionCost, LabelId, Metric, Spread, Tree, functions as costs_of, natural};
+use analysis::{Amount, Cutoff, LabelId, Metric, Spread, ranked_functions};
 use engine::Loaded;
 use std::io::{self, Write};
 
@@ -21,10 +21,7 @@ pub(super) fn functions(
     let columns = Columns::new(loaded, metric, metric.of(&profile.total), style);
     let header = format!("{}{}  {}", columns.header(), Columns::single_header("self"), row_noun(loaded));
     writeln!(out, "{}", style.paint(Role::Detail, header))?;
-    let mut costs = costs_of(&Tree::top_down(profile, tables, names, metric), names);
-    let name = |cost: &FunctionCost| names.label(cost.label).name.as_str();
-    let rank = |cost: &FunctionCost| (metric.order(cost.total), metric.order(cost.own));
-    costs.sort_by(|a, b| rank(b).cmp(&rank(a)).then_with(|| natural(name(a), name(b))));
+    let costs = ranked_functions(profile, tables, names, metric);
     let shown = cutoff.shown(costs.iter().map(|cost| metric.rank(cost.total)));
     let room = style.room(Columns::WIDTH + Columns::SINGLE + 2);
     let everything = fit_name(names, LabelId::EVERYTHING, room);

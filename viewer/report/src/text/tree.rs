@@ -64,7 +64,7 @@ pub(super) fn tree(
                     "{}{own}  {lead}{name}{times}",
                     numbers.row(tree.node(id).total, tree.spread(id))
                 )?;
-                let Shown { hidden, option, hidden_total, hidden_spread, children, .. } = shown;
+                let Shown { hidden, option, hidden_total, hidden_spread, children } = shown;
                 let hidden =
                     (hidden > 0).then_some(What::Hidden(hidden, option, hidden_total, hidden_spread));
                 rows.push_below((above, branch), children.into_iter().map(What::Node), hidden);
