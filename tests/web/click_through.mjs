@@ -384,10 +384,6 @@ await browser.withoutFaults(async () => {
   await browser.open(page, kept);
   assert.equal(await fragment(), kept);
   assert.equal(await browser.evaluate("document.querySelector('[role=tab][aria-selected=true]').dataset.view"), "treemap");
-  // A browser that cannot decompress reads the same page.
-  await browser.send("Page.addScriptToEvaluateOnNewDocument", { source: "delete window.DecompressionStream" });
-  await browser.send("Page.reload");
-  await browser.until("document.documentElement?.dataset.ready === 'true'");
   await browser.press("#tab-overview");
   await lookAtOverview();
   assert.equal(await browser.evaluate("document.querySelectorAll('img, iframe, link, object, embed, style:not(head style)').length"), 0);
