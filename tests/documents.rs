@@ -59,6 +59,9 @@ fn promises(page: &str) -> &'static [&'static str] {
         "compare-many" => {
             &["web-1.memprof and 2 more: ", "version\n", "web-3\n", " to web-3.memprof: ", "remember"]
         }
+        "watch-a-fleet" => {
+            &["Added to fleet: service=shop/version=1/day=20", "fleet/captures/service=shop/version=2/day=20"]
+        }
         "get-symbols" => &["fill_cache", "<in example>"],
         "containers" => &["libsysprof_memprof_preload.so"],
         "what-a-capture-contains" => &["--password=secret", "redacted"],
@@ -130,6 +133,8 @@ pages! {
     diff_is_read "read-a-diff",
     /// Check that the page's recordings are shown as one, and compared by their labels.
     many_are_compared "compare-many",
+    /// Check that the page's recordings become one dataset; `fleet` asks the page's questions about another.
+    fleet_is_made "watch-a-fleet",
     /// Check that the page's programs have the names that it mentions.
     symbols_are_there "get-symbols",
     /// Check that the page's questions are answered, if jq is installed.

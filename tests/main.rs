@@ -59,6 +59,7 @@ mod pytest;
 mod python;
 mod ruby;
 
+mod fleet;
 mod footprint;
 mod generated_code;
 mod go;

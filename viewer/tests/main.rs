@@ -11,6 +11,8 @@ mod captures;
 mod check;
 mod copy;
 mod counting;
+#[cfg(feature = "parquet")]
+mod dataset;
 mod diffs;
 mod early_ends;
 mod export;

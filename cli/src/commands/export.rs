@@ -12,11 +12,11 @@ use crate::exit::{Failure, Outcome};
 use crate::output::{self, Packing};
 use crate::{graphviz, message};
 use analysis::format::counted;
-use analysis::query::Part;
+use analysis::query::{Part, Query};
 use analysis::{Metric, Share};
 use anyhow::anyhow;
 use clap::Args;
-use engine::Recorded;
+use engine::{Loaded, Recorded};
 use export::{ExportOptions, Format};
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
@@ -34,7 +34,8 @@ Examples:
   sysprof-memprof export app.memprof --format flamegraph --focus parse \\
       --filter 'not thread:worker-*' -o parse.svg
   sysprof-memprof export app.memprof --format memprof --redact \\
-      -o for-a-bug-report.memprof")]
+      -o for-a-bug-report.memprof
+  sysprof-memprof export app.memprof --format parquet --dataset fleet")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     capture: Capture,
@@ -48,6 +49,14 @@ pub(crate) struct Arguments {
     /// Replace the output if it exists
     #[arg(long, requires = "output")]
     force: bool,
+    /// With --format parquet, the folder to add the capture to, beside those of other hosts; made if it is not there
+    #[cfg(feature = "parquet")]
+    #[arg(long, value_name = "DIR", conflicts_with = "output")]
+    dataset: Option<PathBuf>,
+    /// Label for the dataset in place of the capture's, as version=1.2; may be repeated
+    #[cfg(feature = "parquet")]
+    #[arg(long = "label", value_name = "NAME=VALUE", requires = "dataset", value_parser = crate::values::label)]
+    labels: Vec<(String, String)>,
     /// Metric to export, or for pprof and speedscope to show first [default: peak; live with --at]
     #[arg(long, visible_alias = "metric", value_name = "METRIC", value_parser = metric())]
     by: Option<Metric>,
@@ -84,7 +93,18 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
         Target::Copy => copy(arguments),
         #[cfg(feature = "sql")]
         Target::Database => database(arguments),
+        #[cfg(feature = "parquet")]
+        Target::Dataset => dataset(arguments),
     }
+}
+
+/// What is to be exported; names that nothing has are told.
+fn seen(arguments: &Arguments, query: &Query) -> Result<Loaded, Failure> {
+    let loaded = arguments.capture.seen(query, &arguments.stacks.lens())?;
+    for name in loaded.seen.iter().flat_map(|seen| &seen.unmatched) {
+        message::warning(&name.to_string());
+    }
+    Ok(loaded)
 }
 
 fn document(arguments: &Arguments, format: Format) -> Outcome {
@@ -101,10 +121,7 @@ fn document(arguments: &Arguments, format: Format) -> Outcome {
         return Err(Failure::usage(anyhow!("pprof is gzipped already. Name it {}.gz.", name.display())));
     }
     let query = arguments.selection.query();
-    let loaded = arguments.capture.seen(&query, &arguments.stacks.lens())?;
-    for name in loaded.seen.iter().flat_map(|seen| &seen.unmatched) {
-        message::warning(&name.to_string());
-    }
+    let loaded = seen(arguments, &query)?;
     let usual = if let Part::At(_) = query.part { Metric::Live } else { Metric::default() };
     let metric = arguments.by.unwrap_or(usual);
     opened_capture::needs(metric, &loaded.tables, &loaded.source)?;
@@ -159,6 +176,31 @@ fn database(arguments: &Arguments) -> Outcome {
     export::sql::write(file.temporary(), &loaded, &Recorded::new(&arguments.capture.file))
         .map_err(not_written)?;
     output::commit(file, output)
+}
+
+#[cfg(feature = "parquet")]
+fn dataset(arguments: &Arguments) -> Outcome {
+    let Some(folder) = &arguments.dataset else {
+        return Err(Failure::usage(anyhow!(
+            "parquet is added to a dataset. Give its folder with --dataset."
+        )));
+    };
+    let mut loaded = seen(arguments, &arguments.selection.query())?;
+    let labels = &mut loaded.tables.metadata.labels;
+    labels.retain(|(known, _)| arguments.labels.iter().all(|(name, _)| name != known));
+    labels.extend_from_slice(&arguments.labels);
+    let added = export::dataset::add(folder, &loaded)
+        .map_err(|error| anyhow!("cannot add {} to {}: {error}", loaded.source.file, folder.display()))?;
+    if added.is_empty() {
+        return Err(Failure::usage(anyhow!(
+            "{} has no process, so there is nothing to add",
+            loaded.source.file
+        )));
+    }
+    for part in added {
+        message::plain(&format!("Added to {}: {part}", folder.display()));
+    }
+    Ok(std::process::ExitCode::SUCCESS)
 }
 
 /// If the capture lacks what is to be exported, that is a usage error.

@@ -49,6 +49,33 @@ fn options_without_effect_are_refused() {
     }
 }
 
+/// Check that a capture is added to a dataset only as Parquet, and Parquet only to a dataset, which must be a folder.
+#[test]
+fn datasets_are_folders_of_parquet() {
+    let world = World::new();
+    capture_with_heap(&world.path("work/app.memprof"));
+    for (options, code, expected) in [
+        ("--format parquet", 2, "--dataset"),
+        ("--format csv --dataset set", 2, "--format parquet only"),
+        ("--format parquet --label version=1", 2, "--dataset"),
+        ("--format parquet --dataset app.memprof", 1, "cannot create app.memprof/stacks"),
+        (
+            "--format parquet --dataset set --at peak",
+            0,
+            "service=%5Bpid%20%3D%207%5D/version=unknown/day=1970-01-01",
+        ),
+        (
+            "--format parquet --dataset set --label service=a/b",
+            0,
+            "Added to set: service=a%2Fb/version=unknown",
+        ),
+    ] {
+        let ran = world.run(format!("export app.memprof {options}").split(' '));
+        assert!(ran.code == Some(code) && ran.stderr.contains(expected), "{options}: {}", ran.stderr);
+        assert_eq!(world.path("work/set").exists(), code == 0, "{options}");
+    }
+}
+
 /// Check that every format which does not refuse a heap of the program's own has its blocks, and that one which is not
 /// there is named.
 #[test]

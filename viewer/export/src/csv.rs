@@ -1,30 +1,13 @@
 //! A table with a row for each stack of each process, as in RFC 4180: lines end in CRLF, texts are quoted, and none
 //! is a formula.
 
+use super::amounts::{COLUMNS, FREES};
 use super::places::places;
-use analysis::{Amount, Cost, StackState, call_of_row, stack_states};
+use analysis::{Amount, StackState, call_of_row, stack_states};
 use engine::Loaded;
 use report::csv::{cell, folded};
 use report::text::escape;
 use std::io::{self, Write};
-
-/// The names of two columns, for blocks and for bytes, and the amount that they show.
-type Columns = (&'static str, &'static str, fn(&Cost) -> Amount);
-
-const COLUMNS: [Columns; 9] = [
-    ("allocations", "allocated_bytes", |cost| cost.allocated),
-    ("frees", "freed_bytes", |cost| cost.freed),
-    ("temporary", "temporary_bytes", |cost| cost.temporary),
-    ("peak_blocks", "peak_bytes", |cost| cost.peak),
-    ("leaked_blocks", "leaked_bytes", |cost| cost.leaked),
-    ("uncertain_blocks", "uncertain_bytes", |cost| cost.uncertain),
-    ("exec_blocks", "exec_bytes", |cost| cost.at_exec),
-    ("live_blocks", "live_bytes", Cost::live),
-    ("cpu_samples", "cpu_weight", |cost| cost.cpu),
-];
-
-/// One more if the stacks of frees were recorded.
-const FREES: Columns = ("frees_here", "freed_here_bytes", |cost| cost.frees);
 
 /// Writes the table; stacks are written outermost function first, separated by semicolons.
 pub(super) fn write(out: &mut dyn Write, loaded: &Loaded) -> io::Result<()> {

@@ -3,7 +3,8 @@
 //! ```text
 //!  Loaded ──┬─► Tree ──────► folded, flamegraph              functions in the context of their callers
 //!           ├─► CallGraph ─► callgrind, dot                  who calls whom
-//!           └─► rows ──────► pprof, speedscope, csv, json    one per stack
+//!           └─► rows ──────► pprof, speedscope, csv, json,   one per stack
+//!                            dataset
 //!  Events ─┬──► Watch ─────► firefox, massif, heaptrack,     the life of every block
 //!          │                 syscap, perfetto
 //!          └──► samples ───► firefox, syscap, perfetto       along with marks and counters
@@ -26,19 +27,24 @@
 //! | `call_graph` `walk` `places` | who calls whom; a tree in the order in which it is written; a stack as functions and lines |
 //! | `events` `held` `readings` `notes` | what formats read again: every event, bytes held by time, counters, what else happened |
 //! | `otlp` | what is pushed to receivers of OTLP |
+//! | `amounts` | the numbers of a stack, by names of columns |
 //! | `addresses` | one address space for all files of a capture |
 //! | `protobuf` `xml` | how numbers and texts are written |
 //! | `origin` | who wrote a file, and of what |
 //! | `copy` | a capture with the names that were looked up, as a copy or in place, or redacted |
 //! | `aggregate` | a recording as totals at snapshots |
+//! | `dataset` | captures of many hosts as one table, in files of Parquet |
 //! | `sql` | a capture as a database, and queries |
 
 pub mod aggregate;
 mod copy;
+#[cfg(feature = "parquet")]
+pub mod dataset;
 #[cfg(feature = "sql")]
 pub mod sql;
 
 mod addresses;
+mod amounts;
 mod call_graph;
 mod callgrind;
 mod csv;

@@ -17,3 +17,11 @@ pub(crate) fn command(loaded: &Loaded) -> String {
     let command = loaded.tables.metadata.command.join(" ");
     if command.is_empty() { loaded.source.file.clone() } else { command }
 }
+
+/// Labels of a process and of the recording, which count more, as a JSON object.
+#[cfg(any(feature = "sql", feature = "parquet"))]
+pub(crate) fn labels(metadata: &capture::Metadata, process: &capture::Process) -> String {
+    let pairs = process.labels.iter().chain(&metadata.labels);
+    let by_name: std::collections::BTreeMap<_, _> = pairs.map(|(name, value)| (name, value)).collect();
+    serde_json::to_string(&by_name).unwrap_or_default()
+}

@@ -1,4 +1,4 @@
-//! What a capture can be exported to: a document, or a single file.
+//! What a capture can be exported to: a document, a single file, or files among those of other captures.
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use export::Format;
@@ -13,11 +13,16 @@ pub(super) enum Target {
     /// A database; always a file.
     #[cfg(feature = "sql")]
     Database,
+    /// Files of a dataset; always a folder.
+    #[cfg(feature = "parquet")]
+    Dataset,
 }
 
 const MEMPROF: &str = "memprof";
 #[cfg(feature = "sql")]
 const SQLITE: &str = "sqlite";
+#[cfg(feature = "parquet")]
+const PARQUET: &str = "parquet";
 
 impl Target {
     /// Its name on the command line.
@@ -27,12 +32,19 @@ impl Target {
             Target::Copy => MEMPROF,
             #[cfg(feature = "sql")]
             Target::Database => SQLITE,
+            #[cfg(feature = "parquet")]
+            Target::Dataset => PARQUET,
         }
     }
 
     /// True if it contains every event, so that no part of the capture can be selected.
     pub(super) fn holds_events(self) -> bool {
-        self.format().is_none_or(Format::holds_events)
+        match self {
+            Target::Document(format) => format.holds_events(),
+            #[cfg(feature = "parquet")]
+            Target::Dataset => false,
+            _ => true,
+        }
     }
 
     /// True for drawings, which leave out small parts.
@@ -58,9 +70,20 @@ pub(super) fn parser() -> impl TypedValueParser<Value = Target> {
     #[cfg(feature = "sql")]
     let values =
         [values, vec![PossibleValue::new(SQLITE).help("every allocation, as an SQLite database")]].concat();
+    #[cfg(feature = "parquet")]
+    let values = [
+        values,
+        vec![
+            PossibleValue::new(PARQUET)
+                .help("one row per stack, for DuckDB, Spark and others; see --dataset"),
+        ],
+    ]
+    .concat();
     PossibleValuesParser::new(values).try_map(|name| match &*name {
         #[cfg(feature = "sql")]
         SQLITE => Ok(Target::Database),
+        #[cfg(feature = "parquet")]
+        PARQUET => Ok(Target::Dataset),
         MEMPROF => Ok(Target::Copy),
         name => name.parse().map(Target::Document),
     })

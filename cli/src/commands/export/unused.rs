@@ -13,6 +13,10 @@ pub(super) fn refuse(arguments: &Arguments) -> Result<(), Failure> {
     let (name, is_copy) = (format.name(), *format == Target::Copy);
     let Query { part, filter, heap } = selection.query();
     let lens = stacks.lens();
+    #[cfg(feature = "parquet")]
+    if arguments.dataset.is_some() && *format != Target::Dataset {
+        return Err(Failure::usage(anyhow::anyhow!("--dataset works with --format parquet only")));
+    }
     let refusals = [
         (
             *redact && !is_copy,

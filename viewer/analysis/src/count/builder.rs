@@ -44,11 +44,11 @@ type BlockTest<'a> = dyn Fn(&Birth) -> bool + Send + Sync + 'a;
 /// ```
 /// # use capture::{Event, Tables};
 /// # let (tables, events): (Tables, Vec<Event>) = Default::default();
-/// let mut load = analysis::Load::new(&tables);
+/// let mut builder = analysis::ProfileBuilder::new(&tables);
 /// for event in &events {
-///     load.event(event);
+///     builder.event(event);
 /// }
-/// let profile = load.finish();
+/// let profile = builder.finish();
 /// assert_eq!(profile.total.allocated.blocks, 0);
 /// ```
 ///

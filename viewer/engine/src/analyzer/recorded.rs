@@ -63,7 +63,8 @@ impl Analyzer {
         watch: impl FnOnce(&Tables) -> W,
     ) -> Result<(Profile, History, W), Error> {
         let tables = self.reader.tables();
-        let mut pass = Pass::new(ProfileBuilder::watched(tables, (Recorder::new(tables), watch(tables))), None);
+        let mut pass =
+            Pass::new(ProfileBuilder::watched(tables, (Recorder::new(tables), watch(tables))), None);
         let read = self.run(&mut pass, 0, Span::Whole);
         let (counted, (recorder, watch)) = self.end_pass(pass, Span::Whole);
         self.note_damage(read)?;

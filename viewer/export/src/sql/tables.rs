@@ -1,12 +1,12 @@
 //! All tables except those of single events.
 
 use super::Error;
+use crate::origin::labels;
 use analysis::{Cost, Kind, LabelId, call_of, process_name};
-use capture::{Ended, Frame, FrameId, Metadata, NodeId, Process};
+use capture::{Ended, Frame, FrameId, NodeId};
 use engine::Loaded;
 use report::ended_word;
 use rusqlite::{Connection, params};
-use std::collections::BTreeMap;
 
 pub(super) fn fill(to: &Connection, loaded: &Loaded) -> Result<(), Error> {
     info(to, loaded)?;
@@ -33,13 +33,6 @@ fn info(to: &Connection, loaded: &Loaded) -> Result<(), Error> {
     insert.execute(("duration_ns", int(loaded.duration_ns())))?;
     insert.execute(("sample_interval", loaded.profile.sampling.map(|sampling| int(sampling.interval()))))?;
     Ok(())
-}
-
-/// Labels of the recording and of a process, as a JSON object.
-fn labels(metadata: &Metadata, process: &Process) -> String {
-    let pairs = metadata.labels.iter().chain(&process.labels);
-    let by_name: BTreeMap<&str, &str> = pairs.map(|(name, value)| (name.as_str(), value.as_str())).collect();
-    serde_json::to_string(&by_name).unwrap_or_default()
 }
 
 fn processes(to: &Connection, loaded: &Loaded) -> Result<(), Error> {

@@ -1,0 +1,69 @@
+//! Recordings of many hosts as one dataset: an engine that reads it finds what was planted.
+
+use crate::harness::{World, c, installed, record, skip, validator, wait};
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// Records a host that holds as many KiB in each function, and adds it to the dataset, twice.
+fn add(dataset: &Path, service: &str, version: &str, host: &str, held: [u32; 3]) {
+    let labels = [("service.name", service), ("service.version", version), ("host.name", host)];
+    let labels = labels.map(|(name, value)| ["--label".to_owned(), format!("{name}={value}")]).concat();
+    let program = c("holds_as_told").flags(["-O1", "-g"]).build();
+    let recording = record(program).options(labels).args(held.map(|kib| kib.to_string())).with_names();
+    let (_, capture) = recording.succeed();
+    let dataset = dataset.to_str().expect("a temporary folder has a plain name");
+    for _ in 0..2 {
+        let ran = capture.show(&["export", "--format", "parquet", "--dataset", dataset]);
+        assert!(ran.code == 0 && ran.stderr.starts_with("Added to "), "{}", ran.stderr);
+    }
+}
+
+/// Check that `DuckDB` finds with the page's questions which function grew, in which host another one holds more, and
+/// who holds most, all with our numbers and nothing besides; that adding twice doubles nothing; and that a service has
+/// its name, whatever is in that.
+#[test]
+fn planted_differences_are_found() {
+    let world = World::new();
+    let dataset = world.path("fleet");
+    let held = |host: u32| {
+        let noise = host % 6 * 10;
+        let forgotten = if host == 4 { 2000 } else { 16 + host % 3 };
+        [3000 + noise, if host < 6 { 1000 } else { 1300 } + noise, forgotten]
+    };
+    for host in 0..12 {
+        add(&dataset, "shop", if host < 6 { "1" } else { "2" }, &format!("web-{host}"), held(host));
+    }
+    add(&dataset, "a/../b=c %é", "1.10", "web-12", [1, 1, 1]);
+    assert!(dataset.join("stacks/service=a%2F..%2Fb%3Dc%20%25é/version=1.10").is_dir());
+    let Some(packages) = installed("python3").and_then(|_| validator("python")) else {
+        return skip("the dataset", "python3 or scripts/validators is missing, so no one read it");
+    };
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut command = world.command("python3");
+    let page = here.join("../docs/tasks/watch-a-fleet.md");
+    command.env("PYTHONPATH", packages).arg(here.join("validators/fleet.py")).arg("duckdb").arg(page);
+    let ran = wait(&world, command);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let answers: Value =
+        serde_json::from_str::<Value>(ran.text()).expect("the script prints JSON")["answers"].take();
+    let rows = |question: &str, columns: &[&str]| -> Vec<Value> {
+        let rows = answers[question].as_array().unwrap_or_else(|| panic!("no {question} in {answers:#}"));
+        rows.iter().map(|row| columns.iter().map(|column| row[*column].clone()).collect()).collect()
+    };
+    let mean = |hosts: std::ops::Range<u32>, function: usize| {
+        let number = f64::from(hosts.end - hosts.start);
+        hosts.map(|host| f64::from(held(host)[function] * 1024)).sum::<f64>() / number
+    };
+    let grew = rows("regressions", &["service", "function", "before", "after"]);
+    assert_eq!(grew, [json!(["shop", "fill_cache", mean(0..6, 1), mean(6..12, 1)])], "{answers:#}");
+    let differs = rows("outliers", &["service", "version", "host", "function", "held"]);
+    assert_eq!(differs, [json!(["shop", "1", "web-4", "forget", 2000.0 * 1024.0])], "{answers:#}");
+    let counted = rows("growth", &["service", "version", "captures"]);
+    assert_eq!(
+        counted,
+        [json!(["a/../b=c %é", "1.10", 1]), json!(["shop", "1", 6]), json!(["shop", "2", 6])]
+    );
+    let most = rows("most", &["function", "hosts", "allocations"]);
+    let sessions: u32 = (0..12).map(|host| held(host)[0]).sum();
+    assert_eq!(most[0], json!(["open_sessions", 12, sessions]), "{answers:#}");
+}
