@@ -303,6 +303,33 @@ fn prometheus_raises_an_alert() {
     end(collector, service);
 }
 
+/// Check that functions of a script are named, not those of its interpreter that allocate for it.
+#[test]
+fn functions_of_scripts_are_named() {
+    if installed("python3").is_none() {
+        return skip("functions of scripts", "python3 is not installed");
+    }
+    let world = World::new();
+    let script = "import time\nkept = []\nopen('ready', 'w')\ndef handle():\n    kept.append(bytearray(20000))\nwhile True:\n    \
+                  handle()\n    time.sleep(0.01)\n";
+    let mut python = world.command("python3");
+    python.args(["-c", script]).env("LD_PRELOAD", agent(&world)).env("PYTHONMALLOC", "malloc");
+    let python = start(&world, python);
+    wait_for("the script", || world.path("ready").exists());
+    let options = ["--output", "it.memprof", "--http", "127.0.0.1:0"];
+    let collector = attach(&world, &python.pid().as_raw_nonzero().to_string(), &options);
+    wait_for("the address", || collector.stderr().contains("Serving metrics"));
+    let address = address(&collector);
+    wait_for("names", || get(&address, "/metrics").text().contains("memprof_function_live_bytes{"));
+    let metrics = get(&address, "/metrics");
+    let held = metrics.value("memprof_function_live_bytes", &["function=\"handle\""]);
+    assert!(held.is_some_and(|bytes| bytes >= 20000.0), "{}", metrics.text());
+    collector.signal(Signal::INT);
+    assert_eq!(collector.wait().code, 0);
+    python.signal(Signal::KILL);
+    assert_eq!(python.wait().code, 128 + 9);
+}
+
 /// Check that what a process calls itself and says of itself, whatever that is, makes metrics neither long nor wrong.
 #[test]
 fn labels_of_hostile_processes_are_bounded() {
