@@ -43,7 +43,7 @@ pub(crate) use footnotes::footnotes;
 pub use frees::{endpoints, frees};
 pub use function::function;
 pub use history::history;
-pub use holder::holder;
+pub use holder::{holder, led_to};
 pub(crate) use holder::several_name;
 pub use info::{info, scans};
 pub use leaks::leaks;

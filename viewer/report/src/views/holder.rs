@@ -43,7 +43,7 @@ pub(super) fn kept_by(row: &RetainedRow, names: &[String]) -> Vec<Value> {
 }
 
 /// The roots that together keep what no single one does, each with how much of it they lead to, and the number of others.
-pub(super) fn led_to(several: &Several, names: &[String]) -> Vec<Value> {
+pub fn led_to(several: &Several, names: &[String]) -> Vec<Value> {
     let (named, others) = several.roots.split_at(several.roots.len().min(NAMED));
     let named = named
         .iter()
