@@ -68,7 +68,7 @@ fn promises(page: &str) -> &'static [&'static str] {
         "ask-with-scripts" => {
             &["12800\tremember\t", "/example.c:22\n", "1000000\tfill_cache\n", " bytes of thread "]
         }
-        "itself" => &["symbols::"],
+        "itself" => &["clap_builder::"],
         "python" => &["Service.handle (service.py:8)", "service.py:8 via "],
         "ruby" => &["Service#handle (service.rb:9)", "service.rb:9 via "],
         "php" => &["Service::handle (service.php:8)", "service.php:8 via "],

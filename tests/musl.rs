@@ -64,7 +64,7 @@ fn samples_reach_the_beginning() {
         return;
     }
     let program = fixture.flags(["-O1", "-fomit-frame-pointer"]).build();
-    let (_, capture) = record(program).args(["100"]).with_names().run();
+    let (_, capture) = record(program).options(["--frequency", "999"]).args(["100"]).with_names().run();
     let report = capture.report(&["--cpu"]);
     let rows = report["rows"].as_array().expect("a report has rows").clone();
     let samples = |rows: &[Value]| rows.iter().filter_map(|row| row["samples"].as_i64()).sum::<i64>();

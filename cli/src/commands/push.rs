@@ -41,7 +41,7 @@ use std::time::Duration;
 /// How long the end of a recording waits for what is left to be sent.
 const END: Duration = Duration::from_secs(10);
 /// How long `push` tries.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 /// Most bytes of a profile that `push` finds.
 const LARGEST: u64 = 1 << 30;
 /// Shortest interval.
@@ -96,7 +96,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     let spool = Spool::open(&arguments.folder, LARGEST, receiver.url()).map_err(Failure::usage)?;
     let url = receiver.url().to_owned();
     let sender = Sender::start(receiver, spool).context("cannot start a thread")?;
-    let counts = sender.end(PATIENCE);
+    let counts = sender.end(TIMEOUT);
     let Counts { accepted, refused, lost, left } = counts;
     message::plain(&format!("Pushed {} to {url}.", counted(accepted, "profile")));
     Ok(if refused + lost + left > 0 { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })

@@ -18,7 +18,7 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// How long a command may take, and a server.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 const LOOK: Duration = Duration::from_millis(10);
 
 /// What is done.
@@ -144,13 +144,13 @@ fn run(command: &str, document: &Value) -> anyhow::Result<()> {
     let begun = Instant::now();
     loop {
         match child.try_wait() {
-            Ok(None) if begun.elapsed() < PATIENCE => thread::sleep(LOOK),
+            Ok(None) if begun.elapsed() < TIMEOUT => thread::sleep(LOOK),
             Ok(None) => {
                 if let Some(group) = Pid::from_raw(child.id().cast_signed()) {
                     let _ = kill_process_group(group, Signal::KILL);
                 }
                 let _ = child.wait();
-                bail!("{command} was ended: it took more than {} s", PATIENCE.as_secs());
+                bail!("{command} was ended: it took more than {} s", TIMEOUT.as_secs());
             }
             Ok(Some(status)) if !status.success() => bail!("{command} failed: {status}"),
             // Whoever waits for the target may have waited for it, too.
@@ -163,7 +163,7 @@ fn post(url: &str, document: &Value) -> anyhow::Result<()> {
     let body = document.to_string();
     let send = || {
         let headers = [("Content-Type", "application/json")];
-        Client::new(url, None)?.post(url, headers, body.as_bytes(), PATIENCE)
+        Client::new(url, None)?.post(url, headers, body.as_bytes(), TIMEOUT)
     };
     let answer = send().with_context(|| format!("cannot send to {url}"))?;
     if answer.is_success() { Ok(()) } else { bail!("{url} answers {}", answer.reason()) }

@@ -123,14 +123,14 @@ impl Receiver {
     }
 
     /// Sends it.
-    pub(super) fn send(&self, upload: &Upload, patience: Duration) -> Verdict {
+    pub(super) fn send(&self, upload: &Upload, timeout: Duration) -> Verdict {
         let Head { url, headers } = &upload.head;
         if !url.starts_with(self.url()) {
             return Verdict::Refused(format!("the spool has a profile for {url}"));
         }
         let secret = self.authorization.iter().map(|secret| ("Authorization", secret.as_str()));
         let headers = headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).chain(secret);
-        match self.client.post(url, headers, &upload.body, patience) {
+        match self.client.post(url, headers, &upload.body, timeout) {
             Ok(answer) => self.verdict(&answer),
             Err(error) => {
                 Verdict::Later { reason: format!("cannot send to {}: {error:#}", self.url()), asked: None }

@@ -18,7 +18,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// Longest wait for an answer.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A spool, and the thread that empties it.
 #[derive(Clone, Debug)]
@@ -93,8 +93,8 @@ impl Sender {
     }
 
     /// Waits until everything is sent, for this long at most, and says what was not.
-    pub(super) fn end(&self, patience: Duration) -> Counts {
-        let deadline = Instant::now() + patience;
+    pub(super) fn end(&self, timeout: Duration) -> Counts {
+        let deadline = Instant::now() + timeout;
         let mut state = self.state();
         state.deadline = Some(deadline);
         self.shared.1.notify_all();
@@ -129,10 +129,10 @@ impl Sender {
 
     fn run(&self) {
         let mut failures = 0;
-        while let Some((entry, patience)) = self.next() {
+        while let Some((entry, timeout)) = self.next() {
             let upload = self.state().spool.read(entry);
             let verdict = match &upload {
-                Ok(upload) => self.receiver.send(upload, patience),
+                Ok(upload) => self.receiver.send(upload, timeout),
                 Err(error) => Verdict::Refused(format!("a profile is left out: {error:#}")),
             };
             let mut state = self.state();
@@ -175,7 +175,7 @@ impl Sender {
             }
             if let Some(entry) = state.spool.first() {
                 state.sent = Some(entry);
-                return Some((entry, rest.unwrap_or(PATIENCE).min(PATIENCE)));
+                return Some((entry, rest.unwrap_or(TIMEOUT).min(TIMEOUT)));
             }
             if rest.is_some() {
                 return None;
