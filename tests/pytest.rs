@@ -1,16 +1,12 @@
-//! The plugin for pytest: limits of marked tests, checked by the pytest that is installed.
+//! The plugin for pytest: limits of marked tests.
 
-use crate::harness::{Ran, World, installed, product, skip, wait};
+use crate::harness::{Ran, World, installed, product, skip, validator, wait};
 use std::path::Path;
-use std::process::Command;
 
 /// Runs the tests of a script; none if there is no pytest.
 fn pytest(options: &[&str]) -> Option<Ran> {
-    let python = installed("python3").filter(|python| {
-        Command::new(python).args(["-c", "import pytest"]).output().is_ok_and(|ran| ran.status.success())
-    });
-    let Some(python) = python else {
-        skip("the plugin for pytest", "pytest is not installed");
+    let (Some(python), Some(package)) = (installed("python3"), validator("python/pytest")) else {
+        skip("the plugin for pytest", "python3 or scripts/validators is missing");
         return None;
     };
     let world = World::new();
@@ -22,7 +18,9 @@ fn pytest(options: &[&str]) -> Option<Ran> {
     command.args(["-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "pytest_sysprof_memprof"]);
     command.args(options).arg(here.join("programs/python/limited_tests.py"));
     command.env("PATH", std::env::join_paths(folders).expect("paths of a path"));
-    command.env("PYTHONPATH", here.join("../python")).env("PYTHONDONTWRITEBYTECODE", "1");
+    let packages = package.parent().expect("it has a folder").to_owned();
+    let packages = std::env::join_paths([here.join("../python"), packages]).expect("paths of a path");
+    command.env("PYTHONPATH", packages).env("PYTHONDONTWRITEBYTECODE", "1");
     Some(wait(&world, command))
 }
 
