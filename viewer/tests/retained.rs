@@ -82,42 +82,42 @@ warning: 3 B in 1 block skipped: inside other blocks
   retained: memory reachable only through these blocks; anything that looks like a pointer counts as one
   not all blocks are known: memory outside known blocks counts as in use, so more may be unreachable
 
-    retained    share          own      blocks  stack
-       120 B   88.9 %        100 B           1  insert (i.c:16) < main
-                                                  kept by cache
-        35 B   25.9 %         30 B           3  push (p.c:14) < main
-                                                  20 B kept by insert (i.c:16) < main
-                                                  15 B kept by several roots
-         5 B    3.7 %          5 B           1  dup (d.c:13) < main
-                                                  kept by push (p.c:14) < main
+  retained    share         own      blocks  stack
+     120 B   88.9 %       100 B           1  insert (i.c:16) < main
+                                               kept by cache
+      35 B   25.9 %        30 B           3  push (p.c:14) < main
+                                               20 B kept by insert (i.c:16) < main
+                                               15 B kept by several roots
+       5 B    3.7 %         5 B           1  dup (d.c:13) < main
+                                               kept by push (p.c:14) < main
 
 By root
-    retained    share    refers to      blocks  root
-       120 B   88.9 %        100 B           1  cache
-         0 B      0 %         10 B           1  stack of main
-         0 B      0 %         10 B           1  stack of \u{1b}[31mworker
+  retained    share   refers to      blocks  root
+     120 B   88.9 %       100 B           1  cache
+       0 B      0 %        10 B           1  stack of main
+       0 B      0 %        10 B           1  stack of \u{1b}[31mworker
 
 By several roots
-    retained    share    refers to      blocks  roots
-        15 B   11.1 %          0 B           0  several roots
-                                                  what each of them leads to, counted for each:
-                                                  15 B from cache
-                                                  15 B from stack of main
-                                                  15 B from stack of \u{1b}[31mworker
+  retained    share   refers to      blocks  roots
+      15 B   11.1 %         0 B           0  several roots
+                                               what each of them leads to, counted for each:
+                                               15 B from cache
+                                               15 B from stack of main
+                                               15 B from stack of \u{1b}[31mworker
 
 By class
-    retained    share          own      blocks  class
-        35 B   25.9 %         30 B           3  List<\u{1b}[31mint>
-                                                  another 32 B in 2 blocks unreachable
-         0 B      0 %          0 B           0  Name
-                                                  another 7 B in 1 block unreachable
+  retained    share         own      blocks  class
+      35 B   25.9 %        30 B           3  List<\u{1b}[31mint>
+                                               another 32 B in 2 blocks unreachable
+       0 B      0 %         0 B           0  Name
+                                               another 7 B in 1 block unreachable
 
 Unreachable
   total: these blocks and all that is unreachable with them; each block counts once
-       total    share          own      blocks  stack
-        47 B   59.5 %         40 B           1  drop (d.c:14) < main
-        32 B   40.5 %         16 B           1  push (p.c:14) < main
-                                                  1 of these in reference cycles
+     total    share         own      blocks  stack
+      47 B   59.5 %        40 B           1  drop (d.c:14) < main
+      32 B   40.5 %        16 B           1  push (p.c:14) < main
+                                               1 of these in reference cycles
 ";
     assert_eq!(text(3), expected[1..]);
     for hidden in [
@@ -139,23 +139,23 @@ fn the_tree_hangs_on_roots() {
         text.split_once("\n\n").unwrap().1.to_owned()
     };
     let expected = "
-    retained    share          own      blocks  kept
-       135 B    100 %          0 B           0  [Reachable]
-       120 B   88.9 %          0 B           0  ├─ cache
-       120 B   88.9 %        100 B           1  │  insert (i.c:16) < main
-        20 B   14.8 %         20 B           2  │  push (p.c:14) < main
-        15 B   11.1 %          0 B           0  └─ several roots: cache, stack of main, stack of \\u{1b}[31mworker
-        15 B   11.1 %         10 B           1     push (p.c:14) < main
-         5 B    3.7 %          5 B           1     dup (d.c:13) < main
+  retained    share         own      blocks  kept
+     135 B    100 %         0 B           0  [Reachable]
+     120 B   88.9 %         0 B           0  ├─ cache
+     120 B   88.9 %       100 B           1  │  insert (i.c:16) < main
+      20 B   14.8 %        20 B           2  │  push (p.c:14) < main
+      15 B   11.1 %         0 B           0  └─ several roots: cache, stack of main, stack of \\u{1b}[31mworker
+      15 B   11.1 %        10 B           1     push (p.c:14) < main
+       5 B    3.7 %         5 B           1     dup (d.c:13) < main
 ";
     assert_eq!(tree((0, 9)), expected[1..]);
     let expected = "
-    retained    share          own      blocks  kept
-       135 B    100 %          0 B           0  [Reachable]
-       120 B   88.9 %          0 B           0  ├─ cache
-       120 B   88.9 %        100 B           1  │  insert (i.c:16) < main
-        20 B   14.8 %          0 B           0  │  1 more not shown (--json)
-        15 B   11.1 %          0 B           0  └─ 1 more not shown (--json)
+  retained    share         own      blocks  kept
+     135 B    100 %         0 B           0  [Reachable]
+     120 B   88.9 %         0 B           0  ├─ cache
+     120 B   88.9 %       100 B           1  │  insert (i.c:16) < main
+      20 B   14.8 %         0 B           0  │  1 more not shown (--json)
+      15 B   11.1 %         0 B           0  └─ 1 more not shown (--json)
 ";
     assert_eq!(tree((20, 2)), expected[1..]);
 }
