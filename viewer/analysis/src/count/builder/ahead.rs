@@ -23,12 +23,10 @@ const SMALL: usize = 1 << 14;
 /// What says in which row an event counts.
 #[derive(Clone, Copy)]
 enum Place<'h, K> {
-    /// The event's stack.
+    /// The event's stack, if its row exists.
     Row(Option<SiteId>),
     /// The block that it frees.
     Block(&'h Heap<K>, BlockSlot),
-    /// Nothing.
-    Nowhere,
 }
 
 impl<W: Watch> ProfileBuilder<'_, W> {
@@ -57,7 +55,7 @@ impl<W: Watch> ProfileBuilder<'_, W> {
     // Cost: the loads of one loop do not depend on each other, so the processor waits for all of them at once.
     #[inline(never)]
     fn prefetch(&self, events: &[Event]) {
-        let mut places = [Place::Nowhere; AHEAD];
+        let mut places = [Place::Row(None); AHEAD];
         for (place, event) in places.iter_mut().zip(events) {
             *place = self.place_of(event);
         }
@@ -66,7 +64,6 @@ impl<W: Watch> ProfileBuilder<'_, W> {
             *row = match place {
                 Place::Row(row) => row,
                 Place::Block(heap, slot) => heap.site(slot),
-                Place::Nowhere => None,
             };
         }
         black_box(rows.iter().flatten().fold(0, |all, row| all ^ self.sites.glance(*row)));
@@ -85,7 +82,7 @@ impl<W: Watch> ProfileBuilder<'_, W> {
                 .and_then(|process| Some(Place::Block(&process.heap, process.heap.slot(address)?))),
             _ => None,
         };
-        place.unwrap_or(Place::Nowhere)
+        place.unwrap_or(Place::Row(None))
     }
 
     fn heap_of(&self, event: &Event) -> Option<&ProcessState<W::Attached>> {
