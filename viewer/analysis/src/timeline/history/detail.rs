@@ -53,7 +53,7 @@ impl<'a> Detail<'a> {
     /// The observer of the pass.
     pub fn slices(&self, tables: &Tables) -> Slices {
         let live = self.before().map_or(Amount::ZERO, |slice| slice.live);
-        Slices::within(tables, self.begin(), live, self.from, self.to)
+        Slices::within(tables, self.begin()..self.end(), live, self.from..self.to)
     }
 
     /// The slices and changes of the whole, refined by what the pass found. Whatever else a history has does not

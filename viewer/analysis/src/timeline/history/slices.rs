@@ -8,6 +8,7 @@ use crate::base::cost::Amount;
 use crate::count::estimate::Estimator;
 use crate::count::watch::{Birth, Death, End, Instant, Life, Moved, Watch};
 use capture::{Action, Ended, Event, Frame, NodeId, ProcessId, Sampling, Tables};
+use std::ops::Range;
 
 /// Records the slices of the pass that it observes. It keeps nothing with blocks, so the pass may begin at a saved
 /// state.
@@ -25,6 +26,8 @@ pub struct Slices {
     begin: Instant,
     /// The event observed last.
     last: Instant,
+    /// The last slice ends no later, in nanoseconds since the recording began.
+    end: u64,
     /// True when the stacks of frees were recorded.
     counts_frees: bool,
 }
@@ -33,17 +36,18 @@ impl Slices {
     /// For a pass over events of the capture that these tables belong to.
     pub(super) fn new(tables: &Tables) -> Self {
         let duration = tables.summary.as_ref().map_or(0, |summary| summary.duration_ns);
-        Self::cut_by(tables, Slicer::new(duration), Instant::default())
+        Self::cut_by(tables, Slicer::new(duration), Instant::default(), u64::MAX)
     }
 
-    /// For a pass over part of them: from `begin`, at which `live` was live. Slices are spent on the time between
-    /// `from` and `to`, in nanoseconds since the recording began.
-    pub(super) fn within(tables: &Tables, begin: Instant, live: Amount, from: u64, to: u64) -> Self {
+    /// For a pass over part of them, at whose begin `live` was live. Slices are spent on the time of `detail`, in
+    /// nanoseconds since the recording began.
+    pub(super) fn within(tables: &Tables, part: Range<Instant>, live: Amount, detail: Range<u64>) -> Self {
         let estimator = Estimator::new(Sampling::new(tables.metadata.sample_interval));
-        Self::cut_by(tables, Slicer::within(begin.time, estimator.unrounded(live), from, to), begin)
+        let slicer = Slicer::within(part.start.time, estimator.unrounded(live), detail.start, detail.end);
+        Self::cut_by(tables, slicer, part.start, part.end.time)
     }
 
-    fn cut_by(tables: &Tables, slicer: Slicer, begin: Instant) -> Self {
+    fn cut_by(tables: &Tables, slicer: Slicer, begin: Instant, end: u64) -> Self {
         Self {
             estimator: Estimator::new(Sampling::new(tables.metadata.sample_interval)),
             sites: Numbers::new(tables.nodes.len()),
@@ -53,6 +57,7 @@ impl Slices {
             depths: depths(tables),
             begin,
             last: begin,
+            end,
             counts_frees: tables.metadata.has_free_stacks(),
         }
     }
@@ -60,7 +65,9 @@ impl Slices {
     /// Finishes the slices after the pass: a history without the parts that do not come from slices.
     pub(super) fn finish(mut self) -> History {
         let changes = self.take_changes();
-        let closed = self.slicer.finish(self.last, changes);
+        // In forged files the last event may be of a later time than those that follow the part.
+        let last = Instant { time: self.last.time.min(self.end), ..self.last };
+        let closed = self.slicer.finish(last, changes);
         let met = self.sites.into_met().into_iter();
         let mut sites: Vec<SiteHistory> =
             met.map(|(process, node)| SiteHistory { process, node, first: 0, len: 0 }).collect();

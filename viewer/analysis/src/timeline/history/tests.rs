@@ -251,6 +251,24 @@ fn last_ends_have_boundaries() {
     assert_eq!((last.end.position, last.live.bytes), (events.len() as u64 - 1, 10));
 }
 
+/// Check that a range in detail ends no later than what follows it, when its last event is of a later time than the
+/// event after it.
+#[test]
+fn detail_ends_before_what_follows() {
+    let tables = tables(1, None);
+    let events = [
+        free(27_100, MAIN, 16),
+        alloc(315_001, 16, 0, 1),
+        free(1_199_704, MAIN, 32),
+        free(599_851, MAIN, 16),
+    ];
+    let (profile, whole) = counted(&tables, &events);
+    let detail = within(&tables, &events, &whole, 0, 323_920).expect("few slices");
+    check(&profile, &detail);
+    let ends = |history: &History| history.slices.iter().map(|slice| slice.end.time).max();
+    assert_eq!(ends(&detail), ends(&whole));
+}
+
 proptest! {
     /// Check that a history agrees with the counts for any events, with times in any order.
     #[test]
