@@ -2,7 +2,7 @@
 //!
 //! Tests that need node or a browser say so and are skipped if these are not installed.
 
-use crate::harness::{Capture, Page, World, c, cpp, installed, record, skip, wait};
+use crate::harness::{Capture, Page, Ran, World, c, cpp, installed, record, skip, wait};
 use capture::{
     Action, Area, AreaKind, Counter, CounterKind, CpuSummary, Create, Ended, Event, Frame, FrameId, Metadata,
     NodeId, Object, Pointer, Process, ProcessEnd, ProcessId, Scan, SourceFrame, StringId, Summary,
@@ -218,6 +218,43 @@ pub(crate) fn two_versions() -> (Capture, Capture) {
     let recorded = |program: PathBuf, name: &str| record(program).with_names().succeed().1.renamed(name);
     let older = recorded(program.build(), "older.memprof");
     (older, recorded(program.flags(["-DNEWER"]).build(), "newer.memprof"))
+}
+
+/// Check that a page of several captures has the sums of `report`, node by node, also of two on request, and that one of
+/// labels compares what `diff` compares.
+#[test]
+fn page_of_several_captures_has_their_sums() {
+    let (older, newer) = two_versions();
+    let labelled = |flags: &[&str], label: &str| {
+        let program = c("comes_in_two_versions").named("app").flags(["-O1"]).flags(flags.iter().copied());
+        record(program.build()).options(["--label", label]).with_names().succeed().1
+    };
+    let (first, last) = (labelled(&[], "version=1"), labelled(&["-DNEWER"], "version=2"));
+    let plain = |path: &Path| path.to_str().expect("temporary folders have plain names").to_owned();
+    let files = [&older, &newer, &first].map(|capture| plain(capture.file()));
+    let world = last.world();
+    let shown = |command: &[&str], files: &[String]| {
+        let ran = last.show(&[command, &files.iter().map(String::as_str).collect::<Vec<_>>()].concat());
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        ran
+    };
+    let json = |ran: &Ran| serde_json::from_str::<serde_json::Value>(ran.text()).expect("it is JSON");
+    for (others, options) in [(&files[..], &[][..]), (&files[2..], &["--together"])] {
+        let page = world.path(&format!("{}.html", others.len()));
+        shown(&[&["html", "-o", &plain(&page)], options].concat(), others);
+        let versions = world.path("versions.html");
+        let labels = ["--from", "version=1", "--to", "version=2"];
+        shown(&[&["html", "--force", "-o", &plain(&versions)], &labels[..]].concat(), others);
+        let trees = ["peak", "leaked", "bytes", "temporary"]
+            .map(|by| (by.to_owned(), json(&shown(&["report", "--tree", "--json", "--by", by], others))));
+        let mut expected: serde_json::Map<_, _> = trees.into_iter().collect();
+        let compared = shown(&[&["diff", "--json"], &labels[..]].concat(), others);
+        expected.insert("compared".into(), json(&compared));
+        let file = world.write("together.json", serde_json::Value::Object(expected).to_string());
+        let program = browser();
+        let arguments = [Some(page.as_path()), Some(&versions), Some(&file), program.as_deref()];
+        run(world, "together.mjs", &arguments.into_iter().flatten().collect::<Vec<_>>());
+    }
 }
 
 /// What `diff` and `info` say about two captures.

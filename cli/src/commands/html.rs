@@ -1,20 +1,21 @@
 //! `html`: a page that shows everything, in any browser.
 
-use super::baseline::{TwoCaptures, compared};
-use super::opened_capture::{self, Capture};
+use super::opened_capture::{self, NameOptions};
 use crate::exit::{Failure, Outcome};
 use crate::graphviz::{self, MOST_OF_DRAWING, Undrawn};
 use crate::log::debug;
 use crate::{message, output};
-use analysis::History;
-use anyhow::Context;
+use analysis::query::{Labelled, Query};
+use analysis::{History, Spelling};
+use anyhow::{Context, anyhow};
 use clap::Args;
-use engine::Loaded;
+use engine::lens::Lens;
+use engine::{Captures, Loaded, Naming};
 use heap_graph::Scanned;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
-use web::{self, Counted, Drawing, DrawingError, GraphQuery, HeldScans, PageOptions};
+use web::{self, Baseline, Counted, Drawing, DrawingError, GraphQuery, HeldScans, PageOptions};
 
 /// Write a page for a browser
 ///
@@ -23,7 +24,7 @@ use web::{self, Counted, Drawing, DrawingError, GraphQuery, HeldScans, PageOptio
 /// read it, until you change that.
 ///
 /// For two captures it shows the newer one; flame graph, trees and lists show what has changed since the older one,
-/// as `diff` does, or the newer one alone.
+/// as `diff` does, or the newer one alone. More are shown as one, as `report` does, without a timeline.
 ///
 /// If processes were scanned, the page shows what keeps their memory alive, for the last scan and the largest, as far
 /// as there is room; `serve` has all of them. If Graphviz is installed, its program `dot` draws the call graph of the
@@ -36,17 +37,34 @@ Examples:
   sysprof-memprof html app.memprof -o report.html
   # What has changed, into new.html
   sysprof-memprof html old.memprof new.memprof
+  # Captures of many hosts as one
+  sysprof-memprof html host-*.memprof --together -o hosts.html
+  # What has changed between two versions of them
+  sysprof-memprof html host-*.memprof --from version=1 --to version=2 -o versions.html
   # Source lines as links
   sysprof-memprof html app.memprof --source-url 'vscode://file/{path}:{line}'
   # … of a program that was built elsewhere
   sysprof-memprof html app.memprof --path-map /build/src=/home/me/src \\
       --source-url 'vscode://file/{path}:{line}'")]
 pub(crate) struct Arguments {
+    /// Captures to read: one, an older and a newer one, or more, which are shown as one
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
     #[command(flatten)]
-    capture: Capture,
-    #[command(flatten)]
-    captures: TwoCaptures,
-    /// Output file; - for standard output [default: the name of the capture, the newer one of two, with .html]
+    names: NameOptions,
+    /// Show two captures as one, too
+    #[arg(long)]
+    together: bool,
+    /// Show what has changed since the processes with this label, in all captures: version=1.2, host=web-*, …
+    #[arg(long, value_name = "LABEL=VALUE", requires = "to", conflicts_with = "together")]
+    from: Option<Labelled>,
+    /// Compare the processes with this label with them
+    #[arg(long, value_name = "LABEL=VALUE", requires = "from")]
+    to: Option<Labelled>,
+    /// Ignore template arguments when functions of what is compared are matched
+    #[arg(long)]
+    ignore_templates: bool,
+    /// Output file; - for standard output [default: the name of the last capture, with .html]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Replace the output if it exists
@@ -85,22 +103,19 @@ impl Links {
 
 /// Writes the page.
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
-    let capture = &arguments.capture;
-    let (file, baseline) = arguments.captures.sides(&capture.file);
-    let path = arguments.output.clone().unwrap_or_else(|| file.with_extension("html"));
+    let shown = arguments.shown()?;
+    let path = arguments.output.clone().unwrap_or_else(|| shown.last().with_extension("html"));
     let is_stdout = path == Path::new("-");
     let packing = if is_stdout { None } else { output::check_document(&path, arguments.force)? };
-    baseline.iter().try_for_each(|baseline| baseline.check())?;
-    debug!("reading {}", file.display());
-    let Counted { loaded, history, memory, observed } =
-        web::open_with_history(file, capture.naming()).map_err(opened_capture::failure)?;
-    let (loaded, changes) = compared(baseline.as_ref(), loaded, capture.naming())?;
-    let loaded = capture.prepared(loaded);
+    let naming = || arguments.names.naming();
+    let Counted { loaded, history, memory, observed } = shown.counted(naming())?;
+    let (loaded, changes) = shown.compared(loaded, naming())?;
+    let loaded = arguments.names.prepared(loaded);
     let drawing = Some(drawing(&loaded, &history)?);
     let views = web::views(&loaded, observed);
     let with_source = arguments.with_source;
     let options = PageOptions { with_source, drawing, views, ..arguments.links.options() };
-    let scans = scans(capture, file, &loaded)?;
+    let scans = scans(&arguments.names, shown.last(), &loaded)?;
     let write = |out: &mut dyn Write| web::page(out, &loaded, &history, memory, changes, &scans, &options);
     if is_stdout {
         return opened_capture::print(|out, _| Ok(write(out)?));
@@ -110,8 +125,76 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     })
 }
 
+/// What a page shows.
+enum Shown<'a> {
+    One(&'a Path),
+    /// The newer one, beside the older one.
+    Two([&'a Path; 2], Spelling),
+    /// As one, or one side of what is compared.
+    Together(Captures<'a>),
+    Labels([Captures<'a>; 2], Spelling),
+}
+
+impl Arguments {
+    fn shown(&self) -> Result<Shown<'_>, Failure> {
+        let spelling = if self.ignore_templates { Spelling::WithoutTemplates } else { Spelling::Exact };
+        let captures = |only| Captures { files: &self.files, only };
+        let shown = match (self.files.as_slice(), &self.from, &self.to) {
+            (_, Some(from), Some(to)) => Shown::Labels([from, to].map(|only| captures(Some(only))), spelling),
+            ([file], ..) => Shown::One(file),
+            ([older, newer], ..) if !self.together => Shown::Two([older, newer], spelling),
+            _ => Shown::Together(captures(None)),
+        };
+        if self.ignore_templates && matches!(shown, Shown::One(_) | Shown::Together(_)) {
+            return Err(Failure::usage(anyhow!("--ignore-templates is for two captures, or for labels")));
+        }
+        Ok(shown)
+    }
+}
+
+impl Shown<'_> {
+    fn last(&self) -> &Path {
+        match self {
+            Self::One(file) | Self::Two([_, file], _) => file,
+            Self::Together(captures) | Self::Labels([captures, _], _) => {
+                captures.files.last().map_or(Path::new(""), PathBuf::as_path)
+            }
+        }
+    }
+
+    fn counted(&self, naming: Naming) -> Result<Counted, Failure> {
+        if let Self::Two([older, _], _) = self {
+            // If it is no capture, that is said before a long pass over the other one.
+            opened_capture::analyzer(older)?;
+        }
+        match self {
+            Self::One(file) | Self::Two([_, file], _) => {
+                debug!("reading {}", file.display());
+                web::open_with_history(file, naming).map_err(opened_capture::failure)
+            }
+            Self::Together(captures) | Self::Labels([_, captures], _) => {
+                Ok(Counted::together(joined(captures, &naming)?))
+            }
+        }
+    }
+
+    fn compared(&self, shown: Loaded, naming: Naming) -> Result<(Loaded, Option<Baseline>), Failure> {
+        let (older, spelling) = match self {
+            Self::Two([older, _], spelling) => (opened_capture::open(older, naming)?, spelling),
+            Self::Labels([older, _], spelling) => (joined(older, &naming)?, spelling),
+            Self::One(_) | Self::Together(_) => return Ok((shown, None)),
+        };
+        let (shown, changes) = Baseline::new(older, shown, *spelling)?;
+        Ok((shown, Some(changes)))
+    }
+}
+
+fn joined(captures: &Captures<'_>, naming: &Naming) -> Result<Loaded, Failure> {
+    captures.loaded(&Query::default(), &Lens::default(), naming).map_err(opened_capture::failure)
+}
+
 /// What the capture's scans found, for the page.
-fn scans(capture: &Capture, file: &Path, loaded: &Loaded) -> Result<HeldScans, Failure> {
+fn scans(names: &NameOptions, file: &Path, loaded: &Loaded) -> Result<HeldScans, Failure> {
     if loaded.tables.scans.is_empty() {
         return Ok(HeldScans::default());
     }
@@ -119,7 +202,7 @@ fn scans(capture: &Capture, file: &Path, loaded: &Loaded) -> Result<HeldScans, F
     let mut scans = HeldScans::choose(&analyzer.tables().scans);
     let places = scans.places().to_vec();
     let add = |scanned: &Scanned| Ok(scans.add(loaded, scanned)?);
-    analyzer.each_scan(&places, &capture.naming(), add).map_err(opened_capture::failure)?;
+    analyzer.each_scan(&places, &names.naming(), add).map_err(opened_capture::failure)?;
     Ok(scans)
 }
 

@@ -60,6 +60,8 @@ struct Head<'a> {
     texts: &'a [String],
     marks: &'a [MarkFields],
     regions: &'a [RegionFields],
+    /// True for several captures, each of which has its own times.
+    untimed: bool,
     cell_bytes: Option<u64>,
     /// Whose blocks kept which pages at the peak, if single blocks are known.
     pages: Option<&'a [Outline]>,
@@ -154,6 +156,7 @@ impl Fixed {
             texts: &self.texts.texts,
             marks: &self.marks,
             regions: &self.regions,
+            untimed: parts.history.is_untimed,
             cell_bytes: parts.memory.map(|memory| memory.map.cell_bytes),
             pages: parts.pages,
             views: &parts.options.views,

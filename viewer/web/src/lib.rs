@@ -19,6 +19,8 @@
 //! For **two captures** it is the page of the newer one. What each stack had in the older one ([`Baseline`]), matched
 //! as in `diff`, is included, so that the scripts only subtract and need no matching of their own.
 //!
+//! A page of **several captures** shows their sums: without a timeline, since each has its own times.
+//!
 //! What **scans** found is separate data for each scan ([`scan`](fn@scan)), in an element of the page or requested
 //! when the reader first looks at it: its numbers are those of `retained`, whatever time and measure are selected.
 //!
@@ -88,6 +90,16 @@ pub struct Counted {
     pub memory: Option<PeakMemory>,
     /// What the views of blocks are made of, likewise.
     pub observed: Option<Observed>,
+}
+
+impl Counted {
+    /// What a page of several captures shows: each of them has its own times, and blocks at its own addresses.
+    pub fn together(mut loaded: Loaded) -> Self {
+        // These are at times and addresses of one of them.
+        loaded.tables.marks.clear();
+        loaded.tables.scans.clear();
+        Self { history: History::untimed(&loaded.profile), loaded, memory: None, observed: None }
+    }
 }
 
 /// Opens a capture and counts what a page of it shows.

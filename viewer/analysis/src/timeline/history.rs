@@ -30,6 +30,9 @@ pub use recorder::Recorder;
 pub use slicer::Slice;
 pub use spectrum::{SizeClass, Spectrum};
 
+use crate::base::cost::Cost;
+use crate::count::profile::Profile;
+use crate::count::watch::Instant;
 use crate::lifetimes::frees::Passed;
 use crate::lifetimes::shapes::StackShape;
 use capture::{NodeId, ProcessId};
@@ -51,6 +54,8 @@ pub struct History {
     pub frees: Vec<Passed>,
     /// What was allocated in regions that programs mark.
     pub during: Vec<During>,
+    /// True when times are not known: see [`History::untimed`].
+    pub is_untimed: bool,
 }
 
 /// What happened to the blocks of one stack of one process.
@@ -65,6 +70,25 @@ pub struct SiteHistory {
 }
 
 impl History {
+    /// The history of numbers without times, like those of several captures: one slice, at whose end everything is
+    /// live that was not freed.
+    pub fn untimed(profile: &Profile) -> Self {
+        let mut history = Self { is_untimed: true, ..Self::default() };
+        let mut whole = Flow::default();
+        for (number, site) in profile.sites.iter().enumerate() {
+            let cost = &site.cost;
+            let Cost { allocated, temporary, frees, .. } = *cost;
+            let change = Flow { live: cost.live(), allocated, temporary, frees };
+            whole += change;
+            history.changes.push((0, change));
+            history.sites.push(SiteHistory { process: site.process, node: site.node, first: number, len: 1 });
+        }
+        let end = Instant::after(profile.events, profile.last_time);
+        let (live, most) = (whole.live, profile.peak.held);
+        history.slices.push(Slice { end, live, most, change: whole, ..Slice::default() });
+        history
+    }
+
     /// Its changes, each with the index of its slice.
     pub fn changes(&self, site: &SiteHistory) -> &[(u32, Flow)] {
         &self.changes[site.first..site.first + site.len]

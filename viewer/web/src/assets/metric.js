@@ -1,11 +1,14 @@
 // Measures: what every row has of something. A row is a stack and the allocator function that it called.
 
-const METRICS = ["live", "growth", "peak", "leaked", "allocated", "temporary"];
+const METRICS = ["peak", "leaked", "allocated", "temporary"];
 
-/** The available measures: not every capture has regions or CPU samples. */
+/** Those at or between the cursors. */
+const TIMED = ["live", "growth"];
+
+/** The available measures: not every capture has regions or CPU samples, and several together have no times. */
 export function metricsOf(data) {
   const beside = [data.regions.length && "during", data.info.cpu?.samples && "cpu", hasFrees(data.info) && "frees"];
-  return [...METRICS, ...beside.filter(Boolean)];
+  return [...(data.head.untimed ? [] : TIMED), ...METRICS, ...beside.filter(Boolean)];
 }
 
 /** Whether the stacks of frees were recorded. */

@@ -44,7 +44,7 @@ function warnings({ data }) {
   if (info.sample_interval) {
     said.push(TEXT.overview.estimates(bytes(info.sample_interval)));
   }
-  const notes = [...head.notes];
+  const notes = [...(head.untimed ? [TEXT.overview.untimed] : []), ...head.notes];
   if (head.folded.stacks > 0) {
     const { stacks, allocated_blocks: blocks, allocated_bytes: size, peak_bytes: peak, leaked_bytes: leaked } = head.folded;
     const share = percent(size, info.totals.allocated_bytes);
@@ -74,13 +74,14 @@ function facts({ data }) {
   const { leaked, held, suppressed } = totals.left;
   const hidden = suppressed.bytes > 0 ? TEXT.overview.suppressed(bytes(suppressed.bytes)) : "";
   const left = (name, { blocks, bytes: size }, more, id) => fact(name, about + bytes(size), counted(blocks, TEXT.nouns.block) + more, id);
+  const atPeak = counted(totals.peak_blocks, TEXT.nouns.block) + (data.head.untimed ? "" : `, ${duration(totals.peak_time_ns)}`);
   const hasEnded = data.info.processes.some(({ recorded, ended }) => recorded && ended !== "running");
   // One that executes another program is the same process before and after.
   const begun = info.processes.filter(({ recorded, image }) => recorded && image === 0).length;
   return el(
     "dl",
     { class: "facts" },
-    fact(TEXT.facts.peak, about + bytes(totals.peak_bytes), `${counted(totals.peak_blocks, TEXT.nouns.block)}, ${duration(totals.peak_time_ns)}`, "peak"),
+    fact(TEXT.facts.peak, about + bytes(totals.peak_bytes), atPeak, "peak"),
     totals.most_resident_bytes !== null && fact(TEXT.facts.resident, bytes(totals.most_resident_bytes), TEXT.facts.atMost, "resident"),
     (hasEnded || held.blocks === 0) && left(TEXT.facts.leaked, leaked, from + hidden, "leaked"),
     held.blocks > 0 && left(TEXT.facts.held, held, hasEnded ? "" : hidden, "held"),

@@ -174,6 +174,7 @@ export const TEXT = {
     estimates: (interval) => `Numbers are estimates from samples, one per ${interval} allocated on average; a stack with ten samples is accurate to about a third.`,
     folded: (stacks, allocations, bytes, share, peak, leaked) =>
       `To keep this page small, the ${stacks} are folded into their callers as “smaller ones”: ${allocations} of ${bytes} (${share} of all), ${peak} at the peak, ${leaked} leaked.`,
+    untimed: "Several recordings as one: the sums of what each has, also at its own peak. Without a timeline, since each has its own times.",
     leftOut: (rows) => `${rows} of lists are not in this page; info shows them.`,
     suppressed: (bytes) => `, ${bytes} suppressed`,
   },

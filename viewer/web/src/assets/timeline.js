@@ -30,7 +30,7 @@ export class Timeline {
       }),
     );
     this.numbers = el("details", { class: "same-numbers", ontoggle: () => this.drawNumbers() }, el("summary", {}, TEXT.sameNumbers));
-    this.element = el("section", { class: "timeline-box", "aria-label": TEXT.timeline.name }, this.canvas, this.tip, this.sliders, this.numbers);
+    this.element = el("section", { class: "timeline-box", "aria-label": TEXT.timeline.name, hidden: page.data.head.untimed }, this.canvas, this.tip, this.sliders, this.numbers);
     this.scans = page.data.info.scans ?? [];
     this.tracks = tracksOf(page.data);
     this.canvas.dataset.tracks = this.tracks.map(({ name }) => name).join(", ");
