@@ -354,6 +354,11 @@ fn page_shows_what_was_allocated_in_regions() {
     assert_eq!((&of_pass["allocations"], &of_pass["bytes"]), (&json!(6), &json!(6021)), "{of_pass}");
     assert_eq!((&of_pass["leaked_blocks"], &of_pass["temporary"]), (&json!(3), &json!(3)), "{of_pass}");
     assert_eq!(during("rest")["bytes"], 5007);
+    // Compiled so that its allocations are left out: nothing was allocated in its region.
+    let idle = c("marks_in_order").with_api().flags(["-O2", "-fbuiltin"]).build();
+    let (_, idle) = record(idle).with_names().succeed();
+    assert_eq!(idle.report(&["--by", "bytes", "--during", "region"])["total"]["bytes"], 0);
+    page_has_the_numbers(&idle);
 }
 
 /// Check that a browser shows the kernel's numbers for the processes' memory, resident, proportional and in swap, and
