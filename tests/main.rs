@@ -53,6 +53,7 @@ mod truncated_captures;
 mod wake_ups;
 
 mod interpreter_stacks;
+mod perl;
 mod php;
 mod program_api;
 mod pytest;

@@ -25,7 +25,11 @@ fn sampled(capture: &Capture) -> Vec<String> {
     let report = capture.report(&["--cpu", "--min", "0%"]);
     let rows = report["rows"].as_array().expect("a report has rows").iter();
     let names = rows.flat_map(|row| row["stack"].as_array().expect("a row has a stack"));
-    names.filter_map(|frame| frame["function"].as_str().map(str::to_owned)).collect()
+    // Where there is no name, why.
+    let name = |frame: &serde_json::Value| {
+        frame["function"].as_str().map_or_else(|| frame.to_string(), str::to_owned)
+    };
+    names.map(name).collect()
 }
 
 /// Check that a program which puts another build in its own place has the names of the build that runs, for

@@ -7,7 +7,7 @@
 //! | file | what it has |
 //! |---|---|
 //! | `language` | what a language's folder does |
-//! | `python` `ruby` `php` | CPython 3.8 to 3.14, Ruby 2.7 to 3.4, PHP 7.4 to 8.4 |
+//! | `python` `ruby` `php` `perl` | CPython 3.8 to 3.14, Ruby 2.7 to 3.4, PHP 7.4 to 8.4, Perl 5.30 to 5.40 |
 //! | `chain` | the frames that were read last, and how to see that they are the same |
 //! | `sites` `joined` | caches: the id of a place in a script, and of a stack with all its frames |
 //! | `merged` | the last stack that was made of both, frame by frame |
@@ -29,6 +29,8 @@ mod language;
 pub(crate) mod merged;
 #[deny(unsafe_code)]
 mod name;
+#[deny(unsafe_code)]
+mod perl;
 #[deny(unsafe_code)]
 mod php;
 #[deny(unsafe_code)]
@@ -53,6 +55,7 @@ use joined::Joined;
 use known_memory::KnownMemory;
 use language::{BEGINS, Evaluations, Language, Read};
 use merged::Merged;
+use perl::Perl;
 use php::Php;
 use python::Python;
 use ruby::Ruby;
@@ -75,6 +78,7 @@ struct Thread {
     python: Python,
     ruby: Ruby,
     php: Php,
+    perl: Perl,
 }
 
 /// What is the same for all languages.
@@ -118,7 +122,7 @@ impl Interpreters {
         }
         // SAFETY: null, or mapped zeroed, which is a valid value, and used by the owner of the ring alone.
         let thread = unsafe { self.thread.as_mut() }?;
-        let Thread { reader, python, ruby, php } = thread;
+        let Thread { reader, python, ruby, php, perl } = thread;
         reader.chain.forget();
         reader.sites.forget();
         reader.joined.forget();
@@ -127,6 +131,7 @@ impl Interpreters {
         python.begin();
         ruby.begin();
         php.begin();
+        perl.begin();
         self.is_begun = true;
         Some(())
     }
@@ -137,11 +142,12 @@ impl Interpreters {
     #[inline(always)]
     pub(crate) fn look(&mut self, id: impl FnMut(Place) -> u32) -> Option<Seen<'_>> {
         let thread = self.thread()?;
-        let Thread { reader, python, ruby, php } = &mut *thread;
+        let Thread { reader, python, ruby, php, perl } = &mut *thread;
         let is_same = match landmarks::kind()? {
             Kind::Python => reader.look(python, id)?,
             Kind::Ruby => reader.look(ruby, id)?,
             Kind::Php => reader.look(php, id)?,
+            Kind::Perl => reader.look_anew(perl, id)?,
         };
         let frames = thread.reader.chain.summary();
         (frames.hash != 0).then_some(Seen { frames, is_same, thread })
@@ -208,6 +214,28 @@ impl Reader {
         self.last = NO_STACK;
         let Self { memory, chain, sites, .. } = self;
         chain.end(read != Read::All, language.words(), &mut Code { language, memory, sites, id })
+    }
+
+    /// The same for Perl, whose frames lie side by side, so that reading costs no more than comparing would.
+    #[inline(never)]
+    fn look_anew(&mut self, perl: &mut Perl, mut id: impl FnMut(Place) -> u32) -> Option<bool> {
+        self.memory.begin();
+        let Self { memory, chain, sites, .. } = self;
+        let before = chain.summary();
+        let state = perl.state(memory)?;
+        chain.take();
+        let read = perl.read(state, chain, memory).and_then(|is_cut| {
+            chain.end_taking(is_cut, |frame, code| perl.site(frame, code, memory, sites, &mut id))
+        });
+        if read.is_none() {
+            self.fail();
+            return None;
+        }
+        let is_same = chain.summary() == before;
+        if !is_same {
+            self.last = NO_STACK;
+        }
+        Some(is_same)
     }
 
     /// The frames are not what they should be.
@@ -278,11 +306,12 @@ impl Seen<'_> {
 
     /// The frames, outermost first, what their places are, and the last stack that was merged with some.
     pub(crate) fn frames(&mut self) -> (impl Iterator<Item = Placed>, Places, &mut Merged) {
-        let Thread { reader, python, ruby, php } = &mut *self.thread;
+        let Thread { reader, python, ruby, php, .. } = &mut *self.thread;
         let Reader { memory, chain, merged, .. } = reader;
         let evaluations = match landmarks::kind() {
             Some(Kind::Ruby) => ruby.evaluations(chain, memory),
             Some(Kind::Php) => php.evaluations(chain, memory),
+            Some(Kind::Perl) => perl::evaluations(),
             Some(Kind::Python) | None => python.evaluations(chain, memory),
         };
         let frames = chain.frames();

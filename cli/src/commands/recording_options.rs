@@ -54,7 +54,7 @@ pub(crate) struct RecordingOptions {
     free_stacks: bool,
     /// Do not read what interpreters run, nor have Node.js and Java name what they compile: stacks have native frames only
     ///
-    /// Otherwise stacks of Python, Ruby and PHP have the functions of the script, with file and line, each at its place
+    /// Otherwise stacks of Python, Ruby, PHP and Perl have the functions of the script, with file and line, each at its place
     /// between those of the interpreter; `run` adds options to `NODE_OPTIONS` and `JAVA_TOOL_OPTIONS`.
     #[arg(help_heading = "What is recorded", long, env = "SYSPROF_MEMPROF_NO_INTERPRETERS", value_parser = FalseyValueParser::new())]
     no_interpreters: bool,

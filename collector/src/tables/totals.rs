@@ -86,7 +86,7 @@ impl Totals {
         if counters.unknown_interpreters > 0 {
             remarks.push(format!(
                 "Processes with an interpreter whose frames cannot be read: {}. Their stacks have native frames only: \
-                 known are CPython 3.8 to 3.14, Ruby 2.7 to 3.4, and PHP 7.4 to 8.4.",
+                 known are CPython 3.8 to 3.14, Ruby 2.7 to 3.4, PHP 7.4 to 8.4, and Perl 5.30 to 5.40.",
                 counters.unknown_interpreters
             ));
         }

@@ -163,6 +163,30 @@ pub(crate) struct Chain {
 }
 
 impl Chain {
+    /// One that was never read.
+    #[cfg(test)]
+    pub(crate) fn unknown() -> Self {
+        let word = SavedWord { address: 0, value: 0 };
+        Self {
+            roots: [word; MOST_ROOTS],
+            root_count: 0,
+            links: [Link::default(); MOST_FRAMES],
+            known: [Known::default(); MOST_FRAMES],
+            words: [word; MOST_WORDS],
+            known_count: 0,
+            is_cut: false,
+            places: [0; PLACES],
+            codes: [0; CODES],
+            reach: 0,
+            kept: 0,
+            moved: None,
+            fresh: [Fresh::default(); MOST_FRAMES],
+            fresh_count: 0,
+            fresh_words: [word; MOST_WORDS],
+            fresh_word_count: 0,
+        }
+    }
+
     /// Forgets what was read: it may no longer be readable, or ids are those of another recording.
     pub(crate) fn forget(&mut self) {
         (self.known_count, self.root_count) = (0, 0);
@@ -315,6 +339,61 @@ impl Chain {
         *self.fresh_words.get_mut(self.fresh_word_count)? = SavedWord { address, value };
         self.fresh_word_count = self.fresh_word_count.wrapping_add(1);
         Some(value)
+    }
+
+    /// Begins to take frames from the innermost on, of an interpreter whose frames are read anew each time: nothing is
+    /// compared.
+    pub(crate) fn take(&mut self) {
+        self.begin_afresh();
+        self.root_count = 0;
+        self.read_frames();
+    }
+
+    /// Takes a frame, further out than all before it; false if there is no room. `previous` is for whoever finds out
+    /// what it is.
+    #[inline(always)]
+    pub(crate) fn taken(&mut self, frame: ScriptFrame, previous: u64, place: u64) -> bool {
+        let ScriptFrame { frame, code, instruction } = frame;
+        let Some(fresh) = self.fresh.get_mut(self.fresh_count) else { return false };
+        *fresh = Fresh { link: Link { frame, code, previous, instruction }, place, start: 0 };
+        self.fresh_count = self.fresh_count.wrapping_add(1);
+        true
+    }
+
+    /// Says which native frame runs the frame that was taken as number `index`.
+    pub(crate) fn place_one(&mut self, index: usize, place: u64) {
+        if let Some(fresh) = self.fresh.get_mut(index) {
+            fresh.place = place;
+        }
+    }
+
+    /// The evaluation that begins with the outermost of the first `count` frames that were taken begins with a frame
+    /// further out; false if there is none.
+    pub(crate) fn move_beginning(&mut self, count: usize) -> bool {
+        let frames = self.fresh.get_mut(..count.min(self.fresh_count)).unwrap_or_default();
+        let outermost = frames.iter_mut().rev().find(|frame| frame.place != 0);
+        outermost.map(|frame| frame.place = 0).is_some()
+    }
+
+    /// Ends taking, and finds out the pc of each frame by itself and its `previous`. `None` if that fails for one.
+    #[inline(always)]
+    pub(crate) fn end_taking(
+        &mut self,
+        is_cut: bool,
+        mut pc: impl FnMut(&ScriptFrame, u64) -> Option<u32>,
+    ) -> Option<()> {
+        self.is_cut = is_cut;
+        for index in (0..self.fresh_count).rev() {
+            let Fresh { link, place, .. } = *self.fresh.get(index)?;
+            let Link { frame, code, previous, instruction } = link;
+            let pc = pc(&ScriptFrame { frame, code, instruction }, previous)?;
+            let count = self.known_count;
+            let hash = hash(self.hash_of(count), pc, place);
+            let site = Site { identity: 0, pc };
+            *self.known.get_mut(count)? = Known { hash, place, site, end: 0 };
+            self.known_count = count.wrapping_add(1);
+        }
+        Some(())
     }
 
     /// Number of frames that were read so far.

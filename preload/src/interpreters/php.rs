@@ -20,10 +20,9 @@ use crate::interpreters::chain::{Chain, FrameWords, Pushed, ScriptFrame};
 use crate::interpreters::known_memory::KnownMemory;
 use crate::interpreters::language::{BEGINS, Evaluations, Language, Read};
 use crate::interpreters::mix;
-use crate::interpreters::thread_key::{ThreadKey, this_thread};
+use crate::interpreters::thread_key::{ThreadKey, is_on_stack, this_thread};
 use crate::interpreters::version::Version;
 use crate::modules::landmarks::{self, PHP};
-use crate::platform::arch;
 use layout::{
     BAILOUT, CALL, CLASS_OF, CURRENT, ENTRIES, FRAME, HAS_THREADS, INTERFACE, Layout, OBJECT, PAGE_END,
     STACK, STACK_END, STACK_TOP, USED,
@@ -276,13 +275,6 @@ impl Walk<'_> {
         let generators = self.memory.word(address(landmarks::Php::Generators))?;
         Some((class == generators).then_some(object))
     }
-}
-
-/// True for an address on the stack that this thread, whose `pthread_self` is `id`, runs on. That is where a thread's
-/// stack ends, except that of the main thread, whose stack ends above everything else.
-fn is_on_stack(address: u64, id: u64) -> bool {
-    let here = arch::stack_pointer() as u64;
-    address > here && (id < here || address < id)
 }
 
 /// True for globals with a stack of frames, which itself says where it ends.

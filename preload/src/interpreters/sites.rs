@@ -24,6 +24,12 @@ pub(crate) struct Sites {
 }
 
 impl Sites {
+    /// One that knows nothing.
+    #[cfg(test)]
+    pub(crate) fn unknown() -> Self {
+        Self { sites: [Site::default(); PLACES], recording: 1 }
+    }
+
     /// Forgets all places, since ids are those of another recording.
     pub(crate) fn forget(&mut self) {
         self.recording = self.recording.wrapping_add(1);

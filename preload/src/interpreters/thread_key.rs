@@ -3,6 +3,7 @@
 //! `pthread_getspecific` takes no lock, allocates nothing, and cannot return another thread's value. Which key it is,
 //! nothing says. So until it is known all keys are tried, and the right one is that whose value is the state.
 
+use crate::platform::arch;
 use core::sync::atomic::{AtomicU32, Ordering};
 
 /// Keys that are tried: as many as any C library has at least.
@@ -53,9 +54,19 @@ pub(crate) fn this_thread() -> u64 {
     unsafe { libc::pthread_self() }
 }
 
-/// The value of a key in this thread; 0 for none.
+/// True for an address on the stack that this thread, whose `pthread_self` is `id`, runs on. That is where a thread's
+/// stack ends, except that of the main thread, whose stack ends above everything else.
+pub(crate) fn is_on_stack(address: u64, id: u64) -> bool {
+    let here = arch::stack_pointer() as u64;
+    address > here && (id < here || address < id)
+}
+
+/// The value of a key in this thread; 0 for none, and for a number that C libraries need not have.
 #[inline(always)]
-fn value(key: u32) -> u64 {
+pub(crate) fn value(key: u32) -> u64 {
+    if key >= KEYS {
+        return 0;
+    }
     // SAFETY: C libraries have so many keys at least, and return null for those that are not in use.
     unsafe { libc::pthread_getspecific(key) }.addr() as u64
 }

@@ -12,7 +12,7 @@ use core::ffi::CStr;
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
 /// Most names of one kind.
-const MOST: usize = 8;
+const MOST: usize = 9;
 
 /// Kinds of interpreters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,16 +21,18 @@ pub(crate) enum Kind {
     Python = 1,
     Ruby = 2,
     Php = 3,
+    Perl = 4,
 }
 
 impl Kind {
-    const ALL: [Self; 3] = [Self::Python, Self::Ruby, Self::Php];
+    const ALL: [Self; 4] = [Self::Python, Self::Ruby, Self::Php, Self::Perl];
 
     fn landmarks(self) -> &'static Landmarks {
         match self {
             Self::Python => &PYTHON,
             Self::Ruby => &RUBY,
             Self::Php => &PHP,
+            Self::Perl => &PERL,
         }
     }
 }
@@ -78,6 +80,22 @@ pub(crate) static PHP: Landmarks = Landmarks::of(
     None,
 );
 
+/// Perl's: [`Perl`] has their order. With threads there is the key, and else there are the variables behind it.
+pub(crate) static PERL: Landmarks = Landmarks::of(
+    &[
+        c"Perl_runops_standard",
+        c"PL_version",
+        c"PL_thr_key",
+        c"PL_curinterp",
+        c"PL_curstackinfo",
+        c"PL_curcop",
+        c"PL_op",
+        c"PL_phase",
+        c"PL_top_env",
+    ],
+    None,
+);
+
 /// The names of [`PYTHON`] by their places.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Python {
@@ -107,6 +125,20 @@ pub(crate) enum Php {
     GlobalsOffset,
 }
 
+/// The names of [`PERL`] by their places.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Perl {
+    Evaluation,
+    Version,
+    Key,
+    Interpreter,
+    Stack,
+    Position,
+    Operation,
+    Phase,
+    Environment,
+}
+
 /// The first kind of which there was a module; 0 for none. Relaxed: who reads it reads its addresses next.
 static FIRST: AtomicU8 = AtomicU8::new(0);
 
@@ -118,6 +150,7 @@ pub(crate) fn kind() -> Option<Kind> {
         1 => Some(Kind::Python),
         2 => Some(Kind::Ruby),
         3 => Some(Kind::Php),
+        4 => Some(Kind::Perl),
         _ => None,
     }
 }

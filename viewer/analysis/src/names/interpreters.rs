@@ -7,7 +7,7 @@ use capture::{Frame, FrameId, Module, SourceFrame, Tables};
 /// What runs scripts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Language {
-    /// Any whose frames are read from the interpreter's memory: Python, Ruby, PHP.
+    /// Any whose frames are read from the interpreter's memory: Python, Ruby, PHP, Perl.
     Interpreted,
     JavaScript,
     Java,
@@ -90,10 +90,10 @@ fn is_made_at_run_time(module: &Module) -> bool {
 }
 
 /// True for the names of the executable of an interpreter and its library, with any version: `python3.11`,
-/// `libpython3.12.so.1.0`, `libruby-3.1.so.3.1.2`, `php-fpm8.2`.
+/// `libpython3.12.so.1.0`, `libruby-3.1.so.3.1.2`, `php-fpm8.2`, `libperl.so.5.36`.
 fn is_interpreter(file: &str) -> bool {
     let name = file.strip_prefix("lib").unwrap_or(file);
-    let names = ["python", "ruby", "php-fpm", "php-cgi", "php"];
+    let names = ["python", "ruby", "php-fpm", "php-cgi", "php", "perl"];
     names.into_iter().filter_map(|language| name.strip_prefix(language)).any(|rest| {
         let version = rest.split(".so").next().unwrap_or(rest);
         let digits = version.trim_start_matches('-').trim_end_matches(['d', 'm', 't', 'u']);
@@ -126,6 +126,9 @@ mod tests {
             "php-fpm8.2",
             "php-cgi",
             "libphp8.2.so",
+            "perl",
+            "perl5.36.0",
+            "libperl.so.5.36",
         ] {
             assert!(is_interpreter(file), "{file}");
         }
@@ -138,6 +141,7 @@ mod tests {
             "jruby",
             "php-config8.2",
             "phpize",
+            "perldoc",
             "libc.so.6",
         ] {
             assert!(!is_interpreter(file), "{file}");

@@ -1,0 +1,2 @@
+use Expected;
+keep(my $text = "x" x expect);
