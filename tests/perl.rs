@@ -70,6 +70,12 @@ fn compare(perl: &Perl, said: &str, capture: &Capture) {
     for stack in expected.keys() {
         assert_eq!(found.get(stack), expected.get(stack), "{perl:?}: {stack}");
     }
+    // One evaluation too many, or too few, would have them stand outside of the program's main function.
+    let report = capture.report(&["--by", "allocations"]);
+    for row in report["rows"].as_array().expect("a report has rows") {
+        let outermost = row["stack"].as_array().and_then(|stack| stack.last()).expect("stacks have frames");
+        assert!(!is_script(outermost["module"].as_str().unwrap_or_default()), "{perl:?}: {row}");
+    }
 }
 
 /// Check that each block has the functions and lines that the interpreter itself names, in every kind of frame:

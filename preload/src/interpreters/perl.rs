@@ -198,7 +198,7 @@ impl Walk<'_> {
         let first = self.memory.word(at)?;
         match first as u8 & context::KIND {
             _ if is_bare(first) => self.part(at, BEGINS),
-            context::SUB | context::FORMAT => self.sub(at, outer),
+            context::SUB | context::FORMAT => self.sub(at, first, outer),
             context::EVAL => self.eval(at, first),
             _ => Some(Step::Done),
         }
@@ -206,15 +206,17 @@ impl Walk<'_> {
 
     /// A sub, or a format.
     #[inline(always)]
-    fn sub(&mut self, at: u64, outer: Option<u64>) -> Option<Step> {
+    fn sub(&mut self, at: u64, first: u64, outer: Option<u64>) -> Option<Step> {
         let [caller, returns_to, code] =
             self.memory.words(at, [context::POSITION, context::RETURNS_TO, self.layout.code])?;
-        if self.is_innermost(caller)
-            && self.operation != 0
-            && self.memory.word(self.operation.checked_add(operation::NEXT)?)? == returns_to
-        {
-            // It is just being called, and runs nothing yet.
-            return Some(Step::Done);
+        if self.is_innermost(caller) {
+            let is_called = |operation: u64, memory: &mut KnownMemory| {
+                Some(operation != 0 && memory.word(operation.checked_add(operation::NEXT)?)? == returns_to)
+            };
+            if first as u8 & context::IS_RUN_BY_C != 0 || is_called(self.operation, self.memory)? {
+                // It is just being called, and runs nothing yet.
+                return Some(Step::Done);
+            }
         }
         let mut place = 0;
         if returns_to == 0 {
@@ -231,18 +233,22 @@ impl Walk<'_> {
     /// A block, a text or a file that is evaluated.
     fn eval(&mut self, at: u64, first: u64) -> Option<Step> {
         let number = self.chain.count();
-        let words = [context::POSITION, context::RETURNS_TO, self.layout.environment];
-        let [caller, returns_to, environment] = self.memory.words(at, words)?;
+        let Layout { environment, evaluated, .. } = self.layout;
+        let words = [context::POSITION, context::RETURNS_TO, evaluated, environment];
+        let [caller, returns_to, code, environment] = self.memory.words(at, words)?;
         let is_block = first as u8 & context::IS_BLOCK != 0;
         if !is_block && self.is_innermost(caller) {
             // It is just being made: the rest of it is not set.
             return Some(Step::Done);
         }
-        self.end_of_eval(environment)?;
-        self.eval = Some((number, environment));
+        self.end_of_eval(environment, is_block && returns_to == 0)?;
         if is_block {
+            self.eval = Some((number, environment));
             return self.part(at, 0);
         }
+        // While it is compiled, nothing runs it.
+        let is_run = code != 0 && function::depth(code, self.memory)? != 0;
+        self.eval = is_run.then_some((number, environment));
         let operation = (first >> 16) as u16 >> context::OPERATION_SHIFT;
         let kind = if operation == self.layout.eval { Kind::Text } else { Kind::File };
         Some(self.take(at, [caller, returns_to], kind as u64, 0))
@@ -260,8 +266,9 @@ impl Walk<'_> {
         Some(if is_room { Step::Done } else { Step::Full })
     }
 
-    /// Whether an evaluation begins with the last `eval`, now that it is known where the one around it returns to.
-    fn end_of_eval(&mut self, outer: u64) -> Option<()> {
+    /// Whether an evaluation begins with the last `eval`, now that it is known where the one around it returns to, which may
+    /// be one that stands for a call from C.
+    fn end_of_eval(&mut self, outer: u64, is_of_call: bool) -> Option<()> {
         let Some((number, own)) = self.eval.filter(|(_, own)| *own != outer && *own != 0) else {
             return Some(());
         };
@@ -269,6 +276,10 @@ impl Walk<'_> {
         let previous = before(own)?;
         // The first of all is the interpreter's own, behind which is that of the program.
         if previous == 0 || before(previous)? == 0 {
+            return Some(());
+        }
+        // That call has set it for all that it runs.
+        if is_of_call && previous == outer {
             return Some(());
         }
         // It was set because the one before must not be returned to from here.
@@ -287,7 +298,7 @@ impl Walk<'_> {
 
     /// What runs outside of functions, and the end.
     fn end(mut self, phase: u32) -> Option<bool> {
-        self.end_of_eval(0)?;
+        self.end_of_eval(0, false)?;
         let number = self.chain.count();
         if self.take(0, [0; 2], Kind::Main as u64, BEGINS) == Step::Full {
             return Some(true);

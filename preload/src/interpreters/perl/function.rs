@@ -47,6 +47,12 @@ pub(crate) fn name_of(code: u64, memory: &mut KnownMemory) -> Option<u64> {
     memory.word(own.checked_add(body::SYMBOL_OF_CODE)?)
 }
 
+/// How often code is running.
+pub(crate) fn depth(code: u64, memory: &mut KnownMemory) -> Option<u32> {
+    let own = memory.word(code.checked_add(value::BODY)?)?;
+    memory.number(own.checked_add(body::DEPTH_OF_CODE)?)
+}
+
 /// Where a frame is: one of this function, at this position.
 pub(crate) fn place(
     frame: &ScriptFrame,

@@ -8,10 +8,11 @@ pub(crate) struct Layout {
     pub(crate) stack: u16,
     pub(crate) position: u16,
     pub(crate) phase: u16,
-    /// Bytes of a context. Offsets in it of the code of a sub or a format, and of an `eval`'s place to return to by
-    /// `longjmp`.
+    /// Bytes of a context. Offsets in it of the code of a sub or a format, of what an `eval` has compiled, and of its place
+    /// to return to by `longjmp`.
     pub(crate) context: u16,
     pub(crate) code: u16,
+    pub(crate) evaluated: u16,
     pub(crate) environment: u16,
     /// Numbers of operations: a position, a scope, and what evaluates text.
     pub(crate) next_state: u16,
@@ -48,6 +49,8 @@ pub(crate) mod context {
     pub(crate) const SUB: u8 = 9;
     /// Of a sub: it is code in a pattern, which is a part of the sub.
     pub(crate) const IS_PATTERN: u8 = 128;
+    /// C runs it again and again: what compares in a sort, what `List::Util` calls.
+    pub(crate) const IS_RUN_BY_C: u8 = 16;
     pub(crate) const FORMAT: u8 = 10;
     pub(crate) const EVAL: u8 = 11;
     /// Of an `eval`: it is a block.
@@ -115,6 +118,8 @@ pub(crate) mod body {
     /// Its symbol, or its name alone.
     pub(crate) const SYMBOL_OF_CODE: u64 = 56;
     pub(crate) const FLAGS_OF_CODE: u64 = 92;
+    /// How often it is running.
+    pub(crate) const DEPTH_OF_CODE: u64 = 96;
     /// It has a name alone.
     pub(crate) const IS_NAMED: u32 = 1 << 15;
     /// It has no package.
@@ -140,13 +145,14 @@ const V30: Layout = Layout {
     phase: 2508,
     context: 96,
     code: 64,
+    evaluated: 80,
     environment: 88,
     next_state: 195,
     scope: 200,
     eval: 345,
     package: Package::BehindPlaces,
 };
-const V32: Layout = Layout { phase: 2532, context: 104, code: 72, environment: 96, ..V30 };
+const V32: Layout = Layout { phase: 2532, context: 104, code: 72, evaluated: 88, environment: 96, ..V30 };
 const V34: Layout = Layout { stack: 224, position: 208, phase: 2512, ..V32 };
 const V36: Layout = Layout { package: Package::InBody, ..V34 };
 const V38: Layout = Layout { phase: 2336, next_state: 198, scope: 203, eval: 348, ..V36 };
