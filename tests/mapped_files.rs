@@ -51,7 +51,8 @@ fn program_that_replaces_itself_has_its_own_names() {
             let sampled = sampled(&capture);
             let has = |name: &str| sampled.iter().any(|function| function == name);
             assert!(!has("of_after") && !has("padding"), "{way} {build_id}: {sampled:?}");
-            assert!(!can_sample() || has("of_before"), "{way} {build_id}: {sampled:?}");
+            let cpu = &capture.info()["cpu"];
+            assert!(!can_sample() || has("of_before"), "{way} {build_id}: {sampled:?} of {cpu}");
         }
     }
 }
