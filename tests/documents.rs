@@ -72,6 +72,7 @@ fn promises(page: &str) -> &'static [&'static str] {
         "python" => &["Service.handle (service.py:8)", "service.py:8 via "],
         "ruby" => &["Service#handle (service.rb:9)", "service.rb:9 via "],
         "php" => &["Service::handle (service.php:8)", "service.php:8 via "],
+        "perl" => &["Service::handle (service.pl:9)", "service.pl:9 via "],
         "node" => &["handle (service.js:3)", "by NODE_OPTIONS"],
         "java" => &["java.nio.DirectByteBuffer.<init>", "Service.handle", "by JAVA_TOOL_OPTIONS"],
         other => panic!("{other} has no promises"),
@@ -85,6 +86,7 @@ fn check(page: &str) {
         "python" => "python3",
         "ruby" => "ruby",
         "php" => "php",
+        "perl" => "perl",
         "node" => "node",
         "java" => "javac",
         _ => "sh",
@@ -151,6 +153,8 @@ pages! {
     ruby_is_explained "ruby",
     /// Check the same for PHP.
     php_is_explained "php",
+    /// Check that the page leads to the function of the script.
+    perl_is_explained "perl",
     /// Check the same for JavaScript.
     node_is_explained "node",
     /// Check the same for Java.
