@@ -40,7 +40,8 @@ Examples:
   # Captures of many hosts as one
   sysprof-memprof html host-*.memprof --together -o hosts.html
   # What has changed between two versions of them
-  sysprof-memprof html host-*.memprof --from version=1 --to version=2 -o versions.html
+  sysprof-memprof html host-*.memprof -o versions.html \\
+      --from version=1 --to version=2
   # Source lines as links
   sysprof-memprof html app.memprof --source-url 'vscode://file/{path}:{line}'
   # … of a program that was built elsewhere
