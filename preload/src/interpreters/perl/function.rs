@@ -22,7 +22,7 @@ impl Kind {
     fn name(kind: u64) -> Option<&'static [u8]> {
         Some(match kind {
             _ if kind == Self::Main as u64 => b"<main>",
-            // As Perl's `caller` says of both.
+            // As `caller` calls it, and files as well, which it tells apart by a value of their own.
             _ if kind == Self::Text as u64 => b"(eval)",
             _ if kind == Self::File as u64 => b"(require)",
             _ => return None,
@@ -104,9 +104,6 @@ fn nearest(position: u64, operation: u64, layout: &Layout, memory: &mut KnownMem
             // All of these were looked at.
             depth = depth.checked_sub(1)?;
             (one, nearest) = *outer.get(depth)?;
-            if depth == 0 && one == 0 {
-                return None;
-            }
             continue;
         }
         let own = kind(one, memory)?;
