@@ -151,7 +151,7 @@ fn process_that_executes_is_one() {
     let mut run = world.tool(["run", "--no-symbolize", "--no-cpu", "--output", "it.memprof", "--"]);
     run.arg(c("becomes_itself").build()).arg("3");
     let ran = wait(&world, run);
-    assert!(ran.stderr.contains("threads       1 thread in 1 process\n"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("threads       1 that allocated or freed, in 1 process\n"), "{}", ran.stderr);
     assert_eq!(info(&world, "it.memprof")["threads"], 1);
 }
 

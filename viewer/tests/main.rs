@@ -36,6 +36,7 @@ mod sampling;
 mod shown;
 #[cfg(feature = "sql")]
 mod sql;
+mod summary;
 mod suppression;
 mod symbolize;
 mod trees;

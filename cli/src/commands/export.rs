@@ -28,7 +28,7 @@ use target::Target;
 Examples:
   sysprof-memprof export app.memprof --format pprof -o app.pb.gz
   sysprof-memprof export app.memprof --format dot -o app.svg
-  sysprof-memprof export app.memprof --format folded --by leaked | sort -k2 -n
+  sysprof-memprof export app.memprof --format folded --by leaked -o app.txt
   sysprof-memprof export app.memprof --format flamegraph --by allocations \\
       -o app.svg
   sysprof-memprof export app.memprof --format flamegraph --focus parse \\
@@ -125,6 +125,9 @@ fn document(arguments: &Arguments, format: Format) -> Outcome {
     let usual = if let Part::At(_) = query.part { Metric::Live } else { Metric::default() };
     let metric = arguments.by.unwrap_or(usual);
     opened_capture::needs(metric, &loaded.tables, &loaded.source)?;
+    if let Some(text) = report::text::suppressed_text(&loaded, metric) {
+        message::note(&text);
+    }
     let options = ExportOptions { format, metric, min: arguments.min, limit: arguments.limit };
     let events = Recorded::new(&arguments.capture.file);
     let Some((output, packing)) = output else {

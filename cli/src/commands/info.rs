@@ -14,7 +14,7 @@ use report::views;
 Examples:
   sysprof-memprof info app.memprof
   # For scripts
-  sysprof-memprof info app.memprof --json | jq .total")]
+  sysprof-memprof info app.memprof --json | jq .totals")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     capture: Capture,

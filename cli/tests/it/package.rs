@@ -87,7 +87,9 @@ fn copy(from: &Path, to: &Path, files: &[PathBuf]) {
 /// Builds the command, without a network, and gives its path. Crates of others are those that this test was built with.
 fn build(source: &Path, target: &Path) -> PathBuf {
     let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["build", "--offline", "--locked", "--package", "sysprof-memprof", "--target-dir"]).arg(target);
+    cargo
+        .args(["build", "--offline", "--locked", "--package", "sysprof-memprof", "--target-dir"])
+        .arg(target);
     // What the cargo that runs this test sets is not for the one that it starts.
     let settings = ["CARGO_HOME", "CARGO_NET_OFFLINE", "CARGO_INCREMENTAL"];
     for (name, _) in std::env::vars_os() {

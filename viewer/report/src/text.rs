@@ -37,7 +37,7 @@ pub use dump::Dump;
 pub use escape::{columns, escape, fit};
 pub use extent::Extent;
 pub(crate) use extent::Shown;
-pub use headline::{caveats, pages_text, scope, unsampled_texts, warning_texts};
+pub use headline::{caveats, pages_text, scope, suppressed_text, unsampled_texts, warning_texts};
 pub use line::Line;
 pub use pages::pages_tree;
 pub use place::{detail, detail_of_frame, fit_name, place};

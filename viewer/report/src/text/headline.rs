@@ -48,9 +48,7 @@ pub(super) fn lines(loaded: &Loaded, metric: Metric) -> Vec<Line> {
     };
     let mut lines = vec![vec![(Role::Heading, format!("{}: {numbers}", scope(loaded)))]];
     lines.extend(loaded.seen.as_ref().and_then(|seen| hidden(loaded, seen, metric)));
-    if metric == Metric::Leaked && loaded.seen.is_none() && loaded.suppressed.is_none() {
-        lines.extend(suppressed(loaded));
-    }
+    lines.extend(suppressed_text(loaded, metric).map(|text| vec![(Role::Detail, format!("  {text}"))]));
     lines.extend(warning_lines(loaded));
     if metric == Metric::Cpu {
         lines.extend(unsampled_texts(loaded).into_iter().map(warning));
@@ -58,14 +56,15 @@ pub(super) fn lines(loaded: &Loaded, metric: Metric) -> Vec<Line> {
     lines
 }
 
-/// How much of what was left `leaks` suppresses, so that its number is the same.
-fn suppressed(loaded: &Loaded) -> Option<Line> {
-    if loaded.profile.span != Span::Whole || loaded.reach.is_some() {
+/// How much of what was left `leaks` suppresses, so that its number is the same; none where that is nothing, or
+/// something else is shown.
+pub fn suppressed_text(loaded: &Loaded, metric: Metric) -> Option<String> {
+    let is_all_left = metric == Metric::Leaked && loaded.seen.is_none() && loaded.suppressed.is_none();
+    if !is_all_left || loaded.profile.span != Span::Whole || loaded.reach.is_some() {
         return None;
     }
     let (hidden, spread) = Left::of(loaded).suppressed;
-    let text = || format!("  including {} that leaks suppresses", estimate::held(hidden, spread));
-    (!hidden.is_zero()).then(|| vec![(Role::Detail, text())])
+    (!hidden.is_zero()).then(|| format!("including {} that leaks suppresses", estimate::held(hidden, spread)))
 }
 
 /// What samples do not cover, a line each.

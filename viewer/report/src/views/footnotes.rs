@@ -35,8 +35,12 @@ fn without_name(loaded: &Loaded, metric: Metric) -> Table {
         let cells = [Value::count(reason.frames), share(reason.own), share(reason.cost)];
         Row::new(cells, what(loaded, reason))
     });
-    let mut advice: Vec<&'static str> = reasons.iter().map(self::advice).collect();
-    advice.dedup();
+    let mut advice: Vec<&'static str> = Vec::new();
+    for text in reasons.iter().map(self::advice) {
+        if !advice.contains(&text) {
+            advice.push(text);
+        }
+    }
     let columns =
         [Column::shown("addresses"), Column::shown("allocating"), Column::shown("on stacks").width(9)];
     let table = Table::new("nameless", columns, "reason").titled("Functions without a name");

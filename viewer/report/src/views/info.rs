@@ -103,7 +103,7 @@ fn recording(loaded: &Loaded) -> Facts {
         fact("duration", Value::Duration(loaded.duration_ns())),
         fact("clock", clock),
         fact("events", Value::count(loaded.profile.events)),
-        fact("threads", Value::count(thread_count(&loaded.tables))),
+        fact("threads", phrase![Value::count(thread_count(&loaded.tables)), " that allocated or freed"]),
     ]);
     if let Some(sampling) = loaded.profile.sampling {
         facts.push(fact("sampled", phrase!["one per ", Value::bytes(sampling.interval())]));
@@ -302,11 +302,16 @@ fn losses(loaded: &Loaded) -> Facts {
     facts
 }
 
+/// What hooks took: they time one event in 256.
+fn in_hooks(cpu_ns: u64) -> Value {
+    if cpu_ns == 0 { "too few events to time".into() } else { Value::Duration(cpu_ns) }
+}
+
 fn cost(loaded: &Loaded) -> Facts {
     let Some(summary) = &loaded.tables.summary else { return Vec::new() };
     let cost = &summary.overhead;
     vec![
-        fact("CPU in hooks", Value::Duration(cost.agent_cpu_ns)),
+        fact("CPU in hooks", in_hooks(cost.agent_cpu_ns)),
         fact("CPU in the collector", Value::Duration(cost.collector_cpu_ns)),
         fact("waiting for ring space", Value::Duration(cost.wait_ns)),
         fact("stalled on writing", Value::Duration(summary.effort.held_ns)),

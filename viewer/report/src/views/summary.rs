@@ -43,6 +43,7 @@ fn facts(loaded: &Loaded, left: &Left) -> Table {
         false => phrase![" (", Value::bytes(suppressed.0.bytes), " suppressed)"],
     };
     let has_ended = profile.processes.iter().any(|process| process.seen && process.ended != Ended::Running);
+    let runs = !has_ended && loaded.tables.processes.iter().any(still_runs);
     let of_held = if has_ended { Value::Empty } else { hidden.clone() };
     let across = interruption(profile.gaps().gaps, profile.pauses().pauses);
     let temporary =
@@ -55,8 +56,8 @@ fn facts(loaded: &Loaded, left: &Left) -> Table {
         ("allocations", Some(phrase![calls, ", ", size])),
         ("peak", Some(phrase![estimate((peak.held, spread.peak)), " after ", Value::Duration(peak.at.time)])),
         ("resident", resident(loaded)),
-        ("leaked", (has_ended || held.0.is_zero()).then(|| phrase![estimate(*leaked), hidden])),
-        ("still held", (!held.0.is_zero()).then(|| phrase![estimate(*held), of_held])),
+        ("leaked", (!runs).then(|| phrase![estimate(*leaked), hidden])),
+        ("still held", (runs || !held.0.is_zero()).then(|| phrase![estimate(*held), of_held])),
         (
             "uncertain",
             (!total.uncertain.is_zero())
@@ -107,7 +108,16 @@ fn cost(overhead: &Overhead) -> Value {
     let [agent, collector, wait] =
         [overhead.agent_cpu_ns, overhead.collector_cpu_ns, overhead.wait_ns].map(Value::Duration);
     let waited = if overhead.wait_ns == 0 { Value::Empty } else { phrase![", ", wait, " waiting"] };
-    phrase![agent, " CPU in the program, ", collector, " in the collector", waited]
+    // Hooks time one event in 256.
+    match overhead.agent_cpu_ns {
+        0 => phrase![collector, " CPU in the collector, too few events to time in the program", waited],
+        _ => phrase![agent, " CPU in the program, ", collector, " in the collector", waited],
+    }
+}
+
+/// True for a process that went on when the recording ended.
+fn still_runs(process: &Process) -> bool {
+    process.end.as_ref().is_some_and(|end| end.ended == Ended::Running)
 }
 
 fn threads(loaded: &Loaded) -> Value {
@@ -120,8 +130,8 @@ fn threads(loaded: &Loaded) -> Value {
             is_recorded(*id, counted.seen) && !follows_exec(&loaded.tables, process)
         })
         .count();
-    let threads = Value::counted(thread_count(&loaded.tables), "thread");
-    phrase![threads, " in ", Value::counted(processes as u64, "process")]
+    let threads = Value::count(thread_count(&loaded.tables));
+    phrase![threads, " that allocated or freed, in ", Value::counted(processes as u64, "process")]
 }
 
 /// Processes ended by a signal, such as crashes.
