@@ -198,7 +198,8 @@ fn what_one_lacks_is_told_of_all() {
     for (name, events) in [("e", 3), ("f", 4)] {
         let mut made = host(name, "3", 1, 1);
         made.process("helper");
-        made.tables.summary = Some(Summary { lost: vec![lost(events)], ..Summary::default() });
+        let remarks = ["first", "second"].map(str::to_owned).to_vec();
+        made.tables.summary = Some(Summary { lost: vec![lost(events)], remarks, ..Summary::default() });
         files.push(folder.path().join(format!("{name}.memprof")));
         made.write(files.last().unwrap());
     }
@@ -206,6 +207,7 @@ fn what_one_lacks_is_told_of_all() {
     std::fs::write(&files[1], &whole[..whole.len() - 40]).unwrap();
     let loaded = seen(&all(&files), &Query::default(), &Lens::default());
     assert_eq!(loaded.lost_events(), 7);
+    assert_eq!(loaded.tables.summary.as_ref().unwrap().remarks, ["first", "second"]);
     let cut = loaded.source.cut.unwrap();
     assert!(cut.starts_with(&format!("{}: ", files[1].display())), "{cut}");
     let of = |name: &str| {

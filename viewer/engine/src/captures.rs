@@ -161,8 +161,11 @@ fn joined_summary(mut ours: Summary, other: Summary) -> Summary {
             None => ours.lost.push(lost),
         }
     }
-    ours.remarks.extend(other.remarks);
-    ours.remarks.dedup();
+    for remark in other.remarks {
+        if !ours.remarks.contains(&remark) {
+            ours.remarks.push(remark);
+        }
+    }
     ours.unrecorded.extend(other.unrecorded);
     ours.duration_ns = ours.duration_ns.max(other.duration_ns);
     let (cpu, others) = (&mut ours.cpu, other.cpu);
