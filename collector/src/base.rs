@@ -11,6 +11,7 @@ pub(crate) mod command_line;
 pub(crate) mod cpu_options;
 pub(crate) mod error;
 pub(crate) mod failure;
+pub(crate) mod file_lock;
 pub(crate) mod folders;
 pub(crate) mod glob;
 #[expect(unsafe_code, reason = "asks libc for a group")]

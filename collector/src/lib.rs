@@ -97,6 +97,7 @@ pub use base::clock::note_time;
 pub use base::cpu_options::{CpuOptions, Scope};
 pub use base::error::cannot_create;
 pub use base::error::{Error, LARGER_FILES, MORE_FILES, advice_for_file, is_too_many_files};
+pub use base::file_lock::FileLock;
 pub use base::group::group;
 pub use base::log::{Sink, log_to};
 pub use base::name_search::NameSearch;

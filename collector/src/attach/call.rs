@@ -2,7 +2,7 @@
 
 use super::Refusal;
 use super::confinement::Confinement;
-use super::doorbell::{DoorbellFile, Lock, as_owner, open_folder};
+use super::doorbell::{DoorbellFile, as_owner, lock, open_folder};
 use super::no_answer::{NoAnswerReason, room};
 use super::preloaded::{Mapped, Preloaded, State, preloaded_one};
 use crate::accept::listener::{Host, accept};
@@ -71,7 +71,7 @@ pub(crate) fn call(host: &Host, pid: u32, timeout: Duration, mode: CallMode) -> 
     // On a busy machine the preparation may have taken all the time.
     let deadline = if waker.is_some() { deadline.max(Instant::now() + AT_ONCE) } else { deadline };
     while Instant::now() < deadline && is_there(pid) {
-        let Some(lock) = Lock::take(&folder).map_err(system)? else {
+        let Some(lock) = lock(&folder).map_err(system)? else {
             is_taken = true;
             std::thread::sleep(AGAIN);
             continue;

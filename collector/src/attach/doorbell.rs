@@ -3,10 +3,10 @@
 //! It is written with system calls and never mapped here: its owner could truncate it, and an access would then kill
 //! us.
 
+use crate::base::file_lock::FileLock;
 use crate::base::folders::folders;
 use rustix::fs::{
-    AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, RenameFlags, Stat, flock, fstat, openat,
-    renameat_with, unlinkat,
+    AtFlags, CWD, FileType, Mode, OFlags, RenameFlags, Stat, fstat, openat, renameat_with, unlinkat,
 };
 use rustix::io::Errno;
 use rustix::process::{Gid, Uid};
@@ -46,7 +46,7 @@ fn make_in(folder: &Path) -> io::Result<()> {
         return Err(io::Error::other("the folder belongs to another user"));
     }
     // It makes the file that is locked.
-    drop(Lock::take(&folder)?);
+    drop(lock(&folder)?);
     if DoorbellFile::open(&folder).is_ok() {
         return Ok(());
     }
@@ -127,32 +127,15 @@ impl DoorbellFile {
     }
 }
 
-/// Keeps others from calling as long as it exists.
-#[derive(Debug)]
-pub(super) struct Lock(OwnedFd);
-
-impl Lock {
-    /// Locks the doorbell in a folder; `None` when somebody else is calling now.
-    pub(super) fn take(folder: &OwnedFd) -> io::Result<Option<Lock>> {
-        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
-        let file =
-            as_owner(folder, || openat(folder, LOCK, flags | OFlags::CLOEXEC, Mode::from_raw_mode(0o600)))?;
-        if FileType::from_raw_mode(fstat(&file)?.st_mode) != FileType::RegularFile {
-            return Err(io::Error::other("its lock is not a regular file"));
-        }
-        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(Some(Lock(file))),
-            Err(Errno::WOULDBLOCK) => Ok(None),
-            Err(error) => Err(error.into()),
-        }
+/// Keeps others from calling until it is dropped; `None` when somebody else is calling now.
+pub(super) fn lock(folder: &OwnedFd) -> io::Result<Option<FileLock>> {
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let file =
+        as_owner(folder, || openat(folder, LOCK, flags | OFlags::CLOEXEC, Mode::from_raw_mode(0o600)))?;
+    if FileType::from_raw_mode(fstat(&file)?.st_mode) != FileType::RegularFile {
+        return Err(io::Error::other("its lock is not a regular file"));
     }
-}
-
-impl Drop for Lock {
-    fn drop(&mut self) {
-        // A child that is just being started has the descriptor, too.
-        let _ = flock(&self.0, FlockOperation::Unlock);
-    }
+    FileLock::exclusive(file)
 }
 
 /// Runs `act` as the owner of a folder if we are root, so that the result belongs to that owner. File systems of
@@ -215,10 +198,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         make_in(folder.path()).unwrap();
         let opened = open_folder(folder.path()).unwrap();
-        let one = Lock::take(&opened).unwrap();
-        assert!(one.is_some() && Lock::take(&opened).unwrap().is_none());
+        let one = lock(&opened).unwrap();
+        assert!(one.is_some() && lock(&opened).unwrap().is_none());
         drop(one);
-        assert!(Lock::take(&opened).unwrap().is_some());
+        assert!(lock(&opened).unwrap().is_some());
     }
 
     /// Check that whoever may only read the doorbell cannot keep others from calling.
@@ -227,8 +210,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         make_in(folder.path()).unwrap();
         let reader = File::open(folder.path().join(FILE)).unwrap();
-        flock(&reader, FlockOperation::NonBlockingLockExclusive).unwrap();
-        let lock = Lock::take(&open_folder(folder.path()).unwrap()).unwrap();
+        let _reader = FileLock::exclusive(reader).unwrap().unwrap();
+        let lock = lock(&open_folder(folder.path()).unwrap()).unwrap();
         assert!(lock.is_some());
         let mode = std::fs::metadata(folder.path().join(LOCK)).unwrap().permissions().mode();
         assert_eq!(mode & 0o7777, 0o600, "nobody else can open the file that is locked");

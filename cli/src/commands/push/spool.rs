@@ -11,7 +11,7 @@
 
 use super::upload::{Head, Upload};
 use anyhow::{Context, anyhow, bail};
-use rustix::fs::{FlockOperation, flock};
+use collector::FileLock;
 use std::collections::VecDeque;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
@@ -25,8 +25,7 @@ const UNFINISHED: &str = "unfinished";
 #[derive(Debug)]
 pub(super) struct Spool {
     folder: PathBuf,
-    /// Open as long as the lock is held.
-    _lock: File,
+    _lock: FileLock,
     /// The oldest first.
     entries: VecDeque<Entry>,
     bytes: u64,
@@ -55,12 +54,12 @@ impl Spool {
             }
             _ => {}
         }
-        let lock = File::open(folder).with_context(failed)?;
-        let owner = lock.metadata().with_context(failed)?;
+        let opened = File::open(folder).with_context(failed)?;
+        let owner = opened.metadata().with_context(failed)?;
         if !owner.is_dir() || owner.uid() != rustix::process::geteuid().as_raw() {
             bail!("{name} is no folder of this user: give another one with --push-spool");
         }
-        flock(&lock, FlockOperation::NonBlockingLockExclusive).map_err(|_| {
+        let lock = FileLock::exclusive(opened).with_context(failed)?.ok_or_else(|| {
             anyhow!("another recording keeps its profiles in {name}: give another folder with --push-spool")
         })?;
         let mut entries = Vec::new();

@@ -1,9 +1,10 @@
 //! A folder that nobody but its user can change.
 
 use super::Reason;
+use crate::base::file_lock::FileLock;
 use rustix::fs::{
-    AtFlags, CWD, Dir, FlockOperation, Mode, OFlags, Stat, StatVfsMountFlags, Timespec, Timestamps,
-    UTIME_NOW, fchmod, flock, fstat, fstatvfs, mkdirat, openat, renameat, unlinkat, utimensat,
+    AtFlags, CWD, Dir, Mode, OFlags, Stat, StatVfsMountFlags, Timespec, Timestamps, UTIME_NOW, fchmod, fstat,
+    fstatvfs, mkdirat, openat, renameat, unlinkat, utimensat,
 };
 use rustix::io::Errno;
 use rustix::process::geteuid;
@@ -22,12 +23,6 @@ const MODE: Mode = Mode::RUSR.union(Mode::XUSR);
 /// An open folder of mode 0700 that belongs to the effective user.
 pub(super) struct PrivateFolder {
     folder: OwnedFd,
-}
-
-/// A lock on the folder, held until dropped.
-#[derive(Debug)]
-pub(super) struct FolderLock {
-    _opened: OwnedFd,
 }
 
 impl PrivateFolder {
@@ -88,9 +83,9 @@ impl PrivateFolder {
 
     /// Keeps others from sweeping until the lock is dropped. A sweep takes a moment; one that is stopped in the
     /// middle is not waited for.
-    pub(super) fn lock_to_use(&self) -> Option<FolderLock> {
+    pub(super) fn lock_to_use(&self) -> Option<FileLock> {
         (0..MAX_TRIES).find_map(|_| {
-            let lock = self.lock(FlockOperation::NonBlockingLockShared);
+            let lock = self.open_again().and_then(FileLock::shared).ok().flatten();
             if lock.is_none() {
                 std::thread::sleep(Duration::from_millis(1));
             }
@@ -99,16 +94,14 @@ impl PrivateFolder {
     }
 
     /// Keeps others from using and sweeping; `None` if somebody is doing either.
-    pub(super) fn lock_to_sweep(&self) -> Option<FolderLock> {
-        self.lock(FlockOperation::NonBlockingLockExclusive)
+    pub(super) fn lock_to_sweep(&self) -> Option<FileLock> {
+        self.open_again().and_then(FileLock::exclusive).ok().flatten()
     }
 
-    /// Locks belong to an open file description, so each lock opens the folder anew.
-    fn lock(&self, operation: FlockOperation) -> Option<FolderLock> {
+    /// The folder with an open file description of its own, to which a lock belongs.
+    fn open_again(&self) -> io::Result<OwnedFd> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let opened = openat(&self.folder, ".", flags, Mode::empty()).ok()?;
-        flock(&opened, operation).ok()?;
-        Some(FolderLock { _opened: opened })
+        Ok(openat(&self.folder, ".", flags, Mode::empty())?)
     }
 
     /// When `name` was last marked as used, if it is a file that [`PrivateFolder::write`] has made, of so many bytes.

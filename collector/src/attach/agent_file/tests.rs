@@ -193,7 +193,8 @@ fn unused_copies_of_other_versions_go() {
 fn nothing_is_swept_while_a_copy_is_handed_out() {
     let root = tempfile::tempdir().unwrap();
     let path = root.path().join("run");
-    let old = provide_in(&path).unwrap().path;
+    // No other test maps a copy with this name.
+    let old = provide(b"held while it is swept", std::slice::from_ref(&path)).unwrap().path;
     let folder = PrivateFolder::open(&path).unwrap();
     let later = SystemTime::now() + std::time::Duration::from_secs(48 * 3600);
     let lock = folder.lock_to_use().expect("nobody sweeps");
