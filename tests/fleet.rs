@@ -43,14 +43,9 @@ fn planted_differences_are_found() {
 
 /// What an engine says of the dataset; none where it is not installed.
 fn answers(world: &World, engine: &str, package: &str) -> Option<Value> {
-    let is_missing = installed("python3").is_none() || (engine == "spark" && installed("java").is_none());
-    let places = ["python", "engines"].into_iter();
-    let mut packages = places.filter_map(|place| validator(&format!("{place}/{package}")));
-    let Some(package) = packages.next().filter(|_| !is_missing) else {
-        skip(
-            engine,
-            "not installed (scripts/validators, and for Spark scripts/fleet), so it did not read the dataset",
-        );
+    let is_missing = installed("python3").is_none() || (engine == "spark" && !has_java());
+    let Some(package) = validator(&format!("python/{package}")).filter(|_| !is_missing) else {
+        skip(engine, "not installed (scripts/validators), so it did not read the dataset");
         return None;
     };
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -66,6 +61,15 @@ fn answers(world: &World, engine: &str, package: &str) -> Option<Value> {
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let mut document: Value = serde_json::from_str(ran.text()).expect("the script prints JSON");
     Some(document["answers"].take())
+}
+
+/// Whether there is a Java that Spark runs on: 17 or later.
+fn has_java() -> bool {
+    let Some(java) = installed("java") else { return false };
+    let output = std::process::Command::new(java).arg("-version").output().expect("java starts");
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    let version = text.split('"').nth(1).and_then(|version| version.split('.').next()?.parse().ok());
+    version.is_some_and(|version: u32| version >= 17)
 }
 
 /// Checks that what was planted is found, and nothing else.
