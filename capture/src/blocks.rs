@@ -53,6 +53,13 @@ pub struct BlockTable<T> {
 #[derive(Clone, Copy, Debug)]
 pub struct BlockSlot(u32);
 
+/// Room for a block in a [`BlockTable`] until that changes.
+#[derive(Debug)]
+pub struct Vacancy {
+    line: u32,
+    granule: usize,
+}
+
 /// A page of the heap.
 #[derive(Clone, Copy, Debug)]
 struct Page {
@@ -152,21 +159,31 @@ impl<T: Copy> BlockTable<T> {
     }
 
     /// Adds a block and returns the one that was at its address, if any.
-    // Cost: where neighbours are used one after the other, five loads of what is in a cache.
-    #[inline]
     pub fn insert(&mut self, address: u64, block: T) -> Option<T> {
-        let place = Place::of(address);
-        let entry = match self.line(place) {
-            Some(line) => &mut self.lines.all[line as usize][place.granule],
-            None => {
-                let line = self.add_line(place);
-                &mut self.lines.all[line as usize][place.granule]
-            }
-        };
-        if let Some(known) = self.blocks.get_mut((*entry as usize).wrapping_sub(1)) {
-            return Some(std::mem::replace(known, block));
+        let displaced = self.remove(address);
+        if let Some(vacancy) = self.vacancy(address) {
+            self.fill(vacancy, block);
         }
-        *entry = match self.holes.pop() {
+        displaced
+    }
+
+    /// Room for a block at this address; none if one is there.
+    // Cost: where neighbours are used one after the other, four loads of what is in a cache.
+    #[inline]
+    pub fn vacancy(&mut self, address: u64) -> Option<Vacancy> {
+        let place = Place::of(address);
+        let line = match self.line(place) {
+            Some(line) => line,
+            None => self.add_line(place),
+        };
+        let granule = place.granule;
+        (self.lines.all[line as usize][granule] == 0).then_some(Vacancy { line, granule })
+    }
+
+    /// Adds a block in this room.
+    #[inline]
+    pub fn fill(&mut self, Vacancy { line, granule }: Vacancy, block: T) {
+        self.lines.all[line as usize][granule] = match self.holes.pop() {
             Some(hole) => {
                 self.blocks[hole as usize] = block;
                 hole + 1
@@ -176,11 +193,10 @@ impl<T: Copy> BlockTable<T> {
                 u32::try_from(self.blocks.len()).expect("a heap has fewer blocks than 2³²")
             }
         };
-        None
     }
 
     /// Removes and returns the block at this address.
-    // Cost: as `insert`.
+    // Cost: as `vacancy`, and a load.
     #[inline]
     pub fn remove(&mut self, address: u64) -> Option<T> {
         let place = Place::of(address);

@@ -106,7 +106,7 @@ mod document;
 
 pub use aggregate::{FigureKind, SumKind};
 pub use atomic::AtomicFile;
-pub use blocks::{BlockSlot, BlockTable};
+pub use blocks::{BlockSlot, BlockTable, Vacancy};
 pub use chunk::Chunk;
 pub use counter::{Counter, CounterKind};
 pub use cut::{Cut, CutReason};

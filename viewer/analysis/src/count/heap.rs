@@ -1,7 +1,7 @@
 //! The live blocks of one process, by address.
 
 use super::sites::SiteId;
-use capture::{BlockNumber, BlockSlot, BlockTable, Seed, ThreadId};
+use capture::{BlockNumber, BlockSlot, BlockTable, Seed, ThreadId, Vacancy};
 use serde::{Deserialize, Serialize};
 
 /// Most bytes of a block: the address space of a process. A larger size is the capture's error.
@@ -72,6 +72,18 @@ impl<K: Copy> Heap<K> {
     #[inline]
     pub(crate) fn insert(&mut self, block: Block<K>) -> Option<Block<K>> {
         self.0.insert(block.address, Stored::of(block)).map(|displaced| displaced.at(block.address))
+    }
+
+    /// Room for a block at this address until the heap changes; none if one is there.
+    #[inline]
+    pub(crate) fn vacancy(&mut self, address: u64) -> Option<Vacancy> {
+        self.0.vacancy(address)
+    }
+
+    /// Adds a block in the room for its address.
+    #[inline]
+    pub(crate) fn fill(&mut self, vacancy: Vacancy, block: Block<K>) {
+        self.0.fill(vacancy, Stored::of(block));
     }
 
     /// Removes and returns the block at this address.

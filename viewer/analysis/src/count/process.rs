@@ -135,13 +135,6 @@ impl<K: Copy> ProcessState<K> {
         Some(block)
     }
 
-    /// Adds a block and returns the one it displaced; a child may still ask for that one.
-    pub(crate) fn insert(&mut self, block: Block<K>) -> Option<Block<K>> {
-        let displaced = self.heap.insert(block)?;
-        self.lineage.bury(displaced.address, displaced.forks);
-        Some(displaced)
-    }
-
     /// Makes this moment its peak.
     pub(crate) fn hold_peak(&mut self, at: Instant) {
         self.top = Moment { held: self.held, at };

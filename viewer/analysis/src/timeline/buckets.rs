@@ -64,6 +64,9 @@ pub struct Timeline {
     held: Amount,
     /// Held after the last event.
     settled: Amount,
+    /// The first time after the last step; 0 when not known.
+    #[serde(skip)]
+    next: u64,
 }
 
 fn exact() -> Estimator {
@@ -86,6 +89,7 @@ impl Timeline {
             estimator: Estimator::new(sampling),
             held: Amount::ZERO,
             settled: Amount::ZERO,
+            next: 0,
         }
     }
 
@@ -103,6 +107,7 @@ impl Timeline {
     pub fn ended(mut self, end: u64) -> Self {
         self.held = self.settled;
         self.reach(end.max(self.start.saturating_add(1)));
+        self.settle();
         let estimator = self.estimator;
         for Bucket { held, peak, allocated, freed } in &mut self.buckets {
             for amount in [held, peak, allocated, freed] {
@@ -135,8 +140,16 @@ impl Timeline {
     // Cost: a comparison, unless a step begins.
     #[inline]
     fn reach(&mut self, time: u64) {
-        if self.buckets.is_empty() || time > self.end_of(self.buckets.len() - 1) {
+        if time >= self.next {
             self.begin(time);
+        }
+    }
+
+    /// Gives the last step what is held at its end. That is what was held after the last event: blocks that die after
+    /// all events were held to the end.
+    fn settle(&mut self) {
+        if let Some(bucket) = self.buckets.last_mut() {
+            bucket.held = self.settled;
         }
     }
 
@@ -149,6 +162,7 @@ impl Timeline {
             width = width.saturating_mul(2);
         }
         let last = place(width);
+        self.settle();
         while self.width < width {
             self.halve();
         }
@@ -156,6 +170,7 @@ impl Timeline {
             let (held, none) = (self.held, Amount::ZERO);
             self.buckets.push(Bucket { held, peak: held, allocated: none, freed: none });
         }
+        self.next = self.end_of(self.buckets.len() - 1).saturating_add(1);
     }
 
     fn halve(&mut self) {
@@ -176,6 +191,7 @@ impl Timeline {
 impl Watch for Timeline {
     type Attached = ();
 
+    #[inline]
     fn born(&mut self, birth: &Birth, _: Option<&Life<()>>) {
         let block = self.estimator.count(birth.size).amount;
         if !self.is_in(birth.at) {
@@ -192,6 +208,7 @@ impl Watch for Timeline {
         }
     }
 
+    #[inline]
     fn died(&mut self, life: &Life<()>, death: &Death) {
         if let End::Left { ended: Ended::Running, .. } = death.end {
             // The process goes on and still has the block.
@@ -229,16 +246,15 @@ impl Watch for Timeline {
         self.held -= held;
     }
 
-    /// The held amount of a step is updated only here: blocks that die after all events were held to the end.
+    #[inline]
     fn event(&mut self, _: Instant, event: &Event) {
-        // With sums, what was held at the same time is known only once all of them have arrived.
-        let is_whole = event.action == Action::Snapshot;
-        if let Some(bucket) = self.buckets.last_mut() {
-            bucket.held = self.held;
-            if is_whole && self.held.bytes > bucket.peak.bytes {
-                bucket.peak = self.held;
-            }
-        }
         self.settled = self.held;
+        // With sums, what was held at the same time is known only once all of them have arrived.
+        if event.action == Action::Snapshot
+            && let Some(bucket) = self.buckets.last_mut()
+            && self.held.bytes > bucket.peak.bytes
+        {
+            bucket.peak = self.held;
+        }
     }
 }

@@ -6,7 +6,7 @@ use crate::count::heap::{Block, MAX_BLOCK};
 use crate::count::lineage;
 use crate::count::sites::SiteId;
 use crate::count::watch::{Birth, End, Instant, InvalidFree, Watch};
-use capture::{BlockNumber, NodeId, ProcessId, ThreadId};
+use capture::{BlockNumber, NodeId, ProcessId, ThreadId, Vacancy};
 
 /// A call that returned a block.
 #[derive(Clone, Copy)]
@@ -34,15 +34,13 @@ impl<W: Watch> ProfileBuilder<'_, W> {
         call.size = call.size.min(MAX_BLOCK);
         let Allocation { process, thread, address, size, .. } = call;
         let site = self.site_of(&call);
-        if W::LOOKS
-            && let Some(block) = self.processes[process.index()].remove(address)
-        {
-            // Reported in the order of the sums: the block in the way is gone before the new one exists.
-            self.end_uncounted(process, block);
-        }
+        let vacancy = match self.processes[process.index()].heap.vacancy(address) {
+            Some(vacancy) => vacancy,
+            None => self.displace(process, address),
+        };
         let attached = self.tell_born(&call, site, old);
         let state = &mut self.processes[process.index()];
-        let displaced = state.insert(Block {
+        let block = Block {
             address,
             size,
             site,
@@ -51,11 +49,9 @@ impl<W: Watch> ProfileBuilder<'_, W> {
             forks: state.lineage.forks,
             number: BlockNumber(self.blocks.wrapping_sub(1)),
             attached,
-        });
+        };
+        state.heap.fill(vacancy, block);
         let pauses = state.pause_number;
-        if let Some(block) = displaced {
-            self.end_uncounted(process, block);
-        }
         let thread = &mut self.threads[thread.index()];
         thread.pauses = pauses;
         thread.allocates(Some(address));
@@ -142,6 +138,15 @@ impl<W: Watch> ProfileBuilder<'_, W> {
                 self.watch.freed_invalid(self.instant(), free);
             }
         }
+    }
+
+    /// Makes room for a block at an address where one is.
+    #[cold]
+    fn displace(&mut self, process: ProcessId, address: u64) -> Vacancy {
+        if let Some(block) = self.processes[process.index()].remove(address) {
+            self.end_uncounted(process, block);
+        }
+        self.processes[process.index()].heap.vacancy(address).expect("the block is gone")
     }
 
     /// Ends a block whose address was reused although no free of it was recorded.

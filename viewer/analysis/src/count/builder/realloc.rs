@@ -141,7 +141,7 @@ impl<W: Watch> ProfileBuilder<'_, W> {
         }
         block.forks = state.lineage.forks;
         let (owner, address) = (block.thread, block.address);
-        state.insert(block);
+        state.heap.insert(block);
         if let Some(owner) = self.threads.get_mut(owner.index())
             && was_last == Some(owner.allocations)
         {
