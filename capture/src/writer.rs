@@ -124,9 +124,14 @@ impl<W: Sink, O: Observer> Writer<W, O> {
     ///
     /// # Errors
     /// [`Error::UnknownId`] for ids that are not of this capture; as [`Writer::flush`].
-    // Inlined, since callers often know the kind.
-    #[inline(always)]
     pub fn event(&mut self, event: Event) -> Result<(), Error> {
+        self.add(&event, event)
+    }
+
+    /// Adds an event of which the caller knows the kind. For the observer it stays where it was: a copy made just now
+    /// could not yet be loaded 16 bytes at once.
+    #[inline(always)]
+    fn add(&mut self, given: &Event, event: Event) -> Result<(), Error> {
         known("an event", "thread", event.thread.0, self.threads)?;
         match event.action {
             Action::Alloc { stack, .. } | Action::Free { stack, .. } => {
@@ -134,7 +139,7 @@ impl<W: Sink, O: Observer> Writer<W, O> {
             }
             action => self.check_ids(action)?,
         }
-        let freed = self.observer.event(&event);
+        let freed = self.observer.event(given);
         self.encoder.push(&event, freed);
         self.events += 1;
         if self.encoder.is_full() { self.flush() } else { Ok(()) }
@@ -150,13 +155,14 @@ impl<W: Sink, O: Observer> Writer<W, O> {
             // So that in each the kind of event is known at compile time.
             match event.action {
                 Action::Alloc { address, size, alignment: 0, stack } => {
-                    self.event(Event {
-                        action: Action::Alloc { address, size, alignment: 0, stack },
-                        ..*event
-                    })?;
+                    let action = Action::Alloc { address, size, alignment: 0, stack };
+                    self.add(event, Event { action, ..*event })?;
                 }
                 Action::Free { address, stack: NodeId::ROOT } => {
-                    self.event(Event { action: Action::Free { address, stack: NodeId::ROOT }, ..*event })?;
+                    self.add(
+                        event,
+                        Event { action: Action::Free { address, stack: NodeId::ROOT }, ..*event },
+                    )?;
                 }
                 _ => self.event(*event)?,
             }

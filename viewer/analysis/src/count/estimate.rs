@@ -74,6 +74,9 @@ impl Estimator {
     }
 }
 
+// Inlined, so that what is counted stays in registers. A function would return it in memory, and then the sum of an
+// unsampled block, too, would wait until two stores of 8 bytes can be loaded as 16.
+#[inline(always)]
 fn sample(sampling: Sampling, size: u64, bytes: u64) -> Counted {
     let weight = sampling.weight(size);
     let bytes = bytes as f64;

@@ -49,7 +49,9 @@ pub(crate) struct Peak {
 }
 
 impl Peak {
-    // Cost: a few adds; amortised one push and one copy of a row's two numbers.
+    // Cost: a few adds; amortised one push and one copy of a row's two numbers. Inlined, as what is counted is passed in
+    // memory otherwise: see `Estimator::count`.
+    #[inline(always)]
     pub(crate) fn hold(&mut self, sites: &mut Sites, site: SiteId, block: Counted, at: Instant) {
         if self.standing && block.amount.bytes <= 0 {
             self.copy(sites);
@@ -60,6 +62,7 @@ impl Peak {
         }
     }
 
+    #[inline(always)]
     pub(crate) fn release(&mut self, sites: &mut Sites, site: SiteId, block: Counted) {
         if self.standing {
             self.copy(sites);
@@ -127,6 +130,7 @@ impl Peak {
         self.top
     }
 
+    #[inline(always)]
     fn change(&mut self, sites: &mut Sites, site: SiteId, by: Counted) {
         let row = sites.hold(site, by);
         self.held += by.amount;
@@ -136,6 +140,7 @@ impl Peak {
         }
     }
 
+    #[inline(never)]
     fn copy(&mut self, sites: &mut Sites) {
         for site in self.dirty.drain(..) {
             sites.copy_peak(site);
