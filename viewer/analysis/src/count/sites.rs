@@ -89,16 +89,18 @@ pub(crate) struct Sites {
 impl Sites {
     /// For a capture with this many nodes.
     pub(crate) fn new(seed: Seed, nodes: usize, is_sampled: bool) -> Self {
-        Self {
+        let mut sites = Self {
             seed,
             recent: vec![NONE; nodes.max(1)],
             index: HashTable::new(),
-            rows: room_for_rows(nodes),
+            rows: Vec::new(),
             since: 0,
             by_threads: false,
             is_sampled,
             spreads: Vec::new(),
-        }
+        };
+        sites.make_room(nodes);
+        sites
     }
 
     /// Gives each thread rows of its own from now on.
@@ -144,6 +146,19 @@ impl Sites {
         if nodes > self.recent.len() {
             self.recent.resize(nodes, NONE);
         }
+        if self.rows.is_empty() {
+            self.make_room(nodes);
+        }
+    }
+
+    /// Reserves room for as many rows as a capture with this many nodes usually needs at most, or as most recordings
+    /// do. Growing a vector of such large rows copies all of them, while untouched reserved memory costs only address
+    /// space.
+    fn make_room(&mut self, nodes: usize) {
+        const FEWEST: usize = 1 << 18;
+        const MOST: usize = 1 << 22;
+        // If that fails, rows are copied as the vector grows.
+        let _ = self.rows.try_reserve_exact(nodes.clamp(FEWEST, MOST));
     }
 
     pub(crate) fn seed(&self) -> Seed {
@@ -312,16 +327,6 @@ impl Sites {
             self.spreads[row].cost += Cost { leaked, uncertain, at_exec, ..cost };
         }
     }
-}
-
-/// Reserves room for as many rows as a capture with this many nodes usually needs at most. Growing a vector of such
-/// large rows copies all of them, while untouched reserved memory costs only address space.
-fn room_for_rows(nodes: usize) -> Vec<SiteState> {
-    const MOST: usize = 1 << 22;
-    let mut rows = Vec::new();
-    // If that fails, rows are copied as the vector grows.
-    let _ = rows.try_reserve_exact(nodes.min(MOST));
-    rows
 }
 
 #[cfg(test)]
