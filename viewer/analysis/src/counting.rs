@@ -44,10 +44,9 @@ impl Counting {
     /// For a recording that begins.
     pub fn new(metadata: &Metadata) -> Self {
         let timeline = Timeline::new(STEPS, Sampling::new(metadata.sample_interval));
-        Self {
-            builder: ProfileBuilder::of_recording(metadata, timeline),
-            is_aggregated: metadata.aggregate().is_some(),
-        }
+        let mut builder = ProfileBuilder::of_recording(metadata, timeline);
+        builder.make_room();
+        Self { builder, is_aggregated: metadata.aggregate().is_some() }
     }
 
     /// What all processes together hold now.

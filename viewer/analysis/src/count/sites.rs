@@ -151,14 +151,12 @@ impl Sites {
         }
     }
 
-    /// Reserves room for as many rows as a capture with this many nodes usually needs at most, or as most recordings
-    /// do. Growing a vector of such large rows copies all of them, while untouched reserved memory costs only address
-    /// space.
-    fn make_room(&mut self, nodes: usize) {
-        const FEWEST: usize = 1 << 18;
+    /// Reserves room for as many rows as a capture with this many nodes usually needs at most. Growing a vector of such
+    /// large rows copies all of them, while untouched reserved memory costs only address space.
+    pub(crate) fn make_room(&mut self, nodes: usize) {
         const MOST: usize = 1 << 22;
         // If that fails, rows are copied as the vector grows.
-        let _ = self.rows.try_reserve_exact(nodes.clamp(FEWEST, MOST));
+        let _ = self.rows.try_reserve_exact(nodes.min(MOST));
     }
 
     pub(crate) fn seed(&self) -> Seed {

@@ -29,6 +29,11 @@ impl<W: Watch> ProfileBuilder<'_, W> {
         self.sites.grow(nodes);
     }
 
+    /// Reserves room for a recording of which nobody knows how many stacks it will have: more than most.
+    pub(crate) fn make_room(&mut self) {
+        self.sites.make_room(1 << 18);
+    }
+
     /// Adds the next process, or says something else of one.
     pub fn set_process(&mut self, process: ProcessId, row: &Process) {
         match self.processes.get_mut(process.index()) {
