@@ -213,7 +213,12 @@ fn metrics_are_prometheus() {
     let service = Service::that_grows();
     let (collector, address) = serving(&service, &["--label", "version=1.2\"3", "--label", "pid=none"]);
     service.work();
-    wait_for("names", || get(&address, "/metrics").text().contains("function=\"hold\""));
+    // The kernel counts a process' CPU time in hundredths of a second: it may be none yet.
+    wait_for("names and CPU time", || {
+        let page = get(&address, "/metrics");
+        let cpu = page.value("memprof_process_cpu_seconds_total", &[]);
+        cpu > Some(0.0) && page.text().contains("function=\"hold\"")
+    });
     let older = get(&address, "/metrics");
     let open = get_with(&address, "/metrics", "Accept: application/openmetrics-text;version=1.0.0\r\n");
     assert!(older.head.contains("text/plain; version=0.0.4"), "{}", older.head);

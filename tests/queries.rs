@@ -10,11 +10,13 @@ fn recorded() -> (Capture, [String; 2]) {
     let program = c("leaks_in_between").flags(["-O0"]).build();
     let (_, capture) = record(program).with_names().succeed();
     capture.assert_sound();
+    let events = capture.events();
     let middle = |size: u64| {
-        let event =
-            capture.events().into_iter().find(|event| event.size == size).expect("the moment's block");
+        let mut after = events.iter().skip_while(|event| event.size != size);
+        let block = after.next().expect("the moment's block").address;
+        let end = after.find(|event| event.kind == "free" && event.address == block).expect("its end");
         // Stored times are rounded to a microsecond; nothing follows for two milliseconds.
-        format!("{}ns", event.time + 1_000_000)
+        format!("{}ns", end.time + 1_000_000)
     };
     let moments = [middle(12345), middle(54321)];
     (capture, moments)
