@@ -95,6 +95,8 @@ impl Entry<'_> {
     fn read(&self) -> Option<(Image, usize)> {
         let image = self.cache.map(&self.key)?;
         let start = start_of_contents(image.bytes(), &self.head)?;
+        // The checksum is of all of it; names are looked up in parts.
+        image.release();
         Some((image, start))
     }
 

@@ -6,7 +6,7 @@
 
 use crate::identity::FileIdentity;
 use crate::reason::Reason;
-use memmap2::Mmap;
+use memmap2::{Mmap, UncheckedAdvice};
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::Read;
 use std::os::fd::AsRawFd;
@@ -50,6 +50,16 @@ impl Image {
             Image::Owned(bytes) => bytes,
         }
     }
+
+    /// Gives back the memory of a mapping until its bytes are read again. They come from the kernel's cache of the
+    /// file.
+    pub(crate) fn release(&self) {
+        if let Image::Mapped(mapping) = self {
+            // SAFETY: nothing was ever written to the mapping, so it has the file's bytes before and after. If this
+            // fails, the memory stays.
+            let _ = unsafe { mapping.unchecked_advise(UncheckedAdvice::DontNeed) };
+        }
+    }
 }
 
 /// Whether only root and our own user can truncate the file.
@@ -90,6 +100,8 @@ mod tests {
             let (image, _) = Image::open(file.path()).unwrap();
             assert_eq!(matches!(image, Image::Mapped(_)), mapped, "mode {mode:o}");
             assert_eq!(image.bytes(), b"bytes");
+            image.release();
+            assert_eq!(image.bytes(), b"bytes", "as before");
         }
     }
 

@@ -132,6 +132,11 @@ impl KernelSymbols {
         }
     }
 
+    /// Gives back the memory of a cached table until the next look-up.
+    pub fn release(&self) {
+        self.table.release();
+    }
+
     /// Whether the table has only what lasts, and other code must be looked up elsewhere.
     pub fn is_partial(&self) -> bool {
         self.extent != Extent::All

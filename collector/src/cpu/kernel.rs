@@ -23,6 +23,8 @@ pub(super) struct Kernel {
     /// Code has come or gone since the symbols were read.
     is_stale: bool,
     frames: FxHashMap<(u64, bool), u32>,
+    /// Number of frames at the end of the last round.
+    named: usize,
 }
 
 impl Kernel {
@@ -35,6 +37,14 @@ impl Kernel {
     pub(super) fn keep(&self) {
         if let (Some(cache), Some(symbols), true) = (&self.cache, &self.symbols, self.is_unkept) {
             symbols.store(cache);
+        }
+    }
+
+    /// Gives back the memory of the symbols if there were new frames: the next ones are elsewhere in the table.
+    pub(super) fn end_round(&mut self) {
+        let before = std::mem::replace(&mut self.named, self.frames.len());
+        if let Some(symbols) = self.symbols.as_ref().filter(|_| self.named > before) {
+            symbols.release();
         }
     }
 

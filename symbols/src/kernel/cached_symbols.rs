@@ -63,6 +63,8 @@ fn unpack(image: Image, boot_id: &str, modules: Modules) -> Option<KernelSymbols
     if rest.len() > LONGEST || crc32fast::hash(rest) != u32::from_le_bytes(*checksum) {
         return None;
     }
+    // The checksum is of all of it; to look a function up takes some of its pages.
+    image.release();
     let head = rest.iter().position(|&byte| byte == b'\n')?;
     let mut words = std::str::from_utf8(&rest[..head]).ok()?.split(' ');
     if words.next()? != VERSION || words.next()? != boot_id {

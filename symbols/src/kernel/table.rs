@@ -57,6 +57,11 @@ impl Table {
         (length <= image.bytes().len()).then_some(Table { image, from, count })
     }
 
+    /// Gives back the memory of a mapped file until the next search.
+    pub(super) fn release(&self) {
+        self.image.release();
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.count == 0
     }
