@@ -248,6 +248,11 @@ impl<T: Copy> BlockTable<T> {
         })
     }
 
+    /// What is known of each block, in no order. Some are of blocks that are gone.
+    pub fn values_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.blocks.iter_mut()
+    }
+
     /// Forgets all blocks and frees the memory.
     pub fn clear(&mut self) {
         *self = BlockTable::new(self.seed);

@@ -91,6 +91,18 @@ impl PlaneWriter {
         std::iter::once(&self.firsts).chain(&self.planes).map(Vec::as_slice)
     }
 
+    /// The numbers, in the order in which they were added.
+    pub(crate) fn numbers(&self) -> impl Iterator<Item = u64> {
+        let mut planes = self.planes.each_ref().map(|plane| plane.iter());
+        self.firsts.iter().map(move |first| {
+            if *first < LONG {
+                return u64::from(*first);
+            }
+            let bytes = planes.iter_mut().take(length(*first)).filter_map(Iterator::next);
+            bytes.zip((0..).step_by(8)).fold(0, |number, (byte, shift)| number | u64::from(*byte) << shift)
+        })
+    }
+
     pub(crate) fn clear(&mut self) {
         self.firsts.clear();
         self.planes.iter_mut().for_each(Vec::clear);

@@ -16,14 +16,18 @@ use crate::meta;
 use crate::planes::PlaneWriter;
 use crate::varint;
 
-/// A chunk also ends at this size, half of the limit; only odd streams reach it before [`MAX_EVENTS`].
+/// Events of a chunk, half of what a reader takes. Twice as many take 1 % less in the file in the median of real
+/// programs, and 4 MiB more of memory while they are collected.
+pub(super) const EVENTS: usize = MAX_EVENTS / 2;
+
+/// A chunk also ends at this size, half of the limit; only odd streams reach it before [`EVENTS`].
 const FULL: usize = MAX_RAW / 2;
 
 /// Events between two looks at the size. An event takes less than 128 bytes, so this cannot overshoot the other half.
 const LOOK_EVERY: usize = 4096;
-const _: () = assert!(LOOK_EVERY * 128 < MAX_RAW - FULL && MAX_EVENTS.is_multiple_of(LOOK_EVERY));
+const _: () = assert!(LOOK_EVERY * 128 < MAX_RAW - FULL && EVENTS.is_multiple_of(LOOK_EVERY));
 
-/// Collects one chunk of events. Memory is bounded by [`MAX_EVENTS`] and [`FULL`].
+/// Collects one chunk of events. Memory is bounded by [`EVENTS`] and [`FULL`].
 pub(crate) struct Encoder {
     columns: [Vec<u8>; COLUMNS],
     /// The [`PLANAR`] columns.
@@ -84,7 +88,7 @@ impl Encoder {
     /// True when the chunk must be finished before another event is pushed.
     #[inline(always)]
     pub(crate) fn is_full(&self) -> bool {
-        self.events.is_multiple_of(LOOK_EVERY) && (self.events == MAX_EVENTS || self.raw_length() > FULL)
+        self.events.is_multiple_of(LOOK_EVERY) && (self.events == EVENTS || self.raw_length() > FULL)
     }
 
     fn raw_length(&self) -> usize {
@@ -291,7 +295,8 @@ impl Encoder {
         let columns = self.columns.get_disjoint_mut(columns.map(|column| column as usize));
         let [placements, sizes, stacks, size_groups, placement_groups] =
             columns.expect("these are five different ones");
-        self.sizes.finish(stacks, size_groups, sizes);
+        let order = self.planes[planar(Column::StackNumber)].numbers();
+        self.sizes.finish(order, [stacks, size_groups, sizes]);
         self.placements.finish(placement_groups, placements);
     }
 

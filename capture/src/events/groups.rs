@@ -28,8 +28,6 @@ pub(super) struct SizeWriter {
     /// point to no stack or to another one.
     numbers: Vec<u32>,
     stacks: Vec<Stack>,
-    /// The stack of each block, by number.
-    order: Vec<u32>,
     /// The size of each block.
     sizes: Vec<u8>,
 }
@@ -48,7 +46,6 @@ impl SizeWriter {
         let before = self.sizes.len();
         varint::put(&mut self.sizes, size);
         self.stacks[number as usize].length += (self.sizes.len() - before) as u32;
-        self.order.push(number);
         number
     }
 
@@ -78,8 +75,13 @@ impl SizeWriter {
         self.sizes.len()
     }
 
-    /// Appends to three empty columns the ids of the stacks, the lengths of their groups, and the groups; and begins the next chunk.
-    pub(super) fn finish(&mut self, ids: &mut Vec<u8>, lengths: &mut Vec<u8>, groups: &mut Vec<u8>) {
+    /// Appends to three empty columns the ids of the stacks, the lengths of their groups, and the groups; and begins the
+    /// next chunk. `order` has the number of each block's stack.
+    pub(super) fn finish(
+        &mut self,
+        order: impl Iterator<Item = u64>,
+        [ids, lengths, groups]: [&mut Vec<u8>; 3],
+    ) {
         let (mut id_before, mut start) = (0, 0);
         for stack in &mut self.stacks {
             varint::put_delta(ids, id_before, stack.id.into());
@@ -90,7 +92,7 @@ impl SizeWriter {
         }
         groups.resize(self.sizes.len(), 0);
         let mut rest = self.sizes.as_slice();
-        for number in self.order.drain(..) {
+        for number in order {
             let place = &mut self.stacks[number as usize].length;
             let length = 1 + rest.iter().take_while(|byte| **byte >= 0x80).count();
             let Some(size) = rest.split_off(..length) else { break };
@@ -270,7 +272,8 @@ mod tests {
             assert_eq!(placements.len(), blocks.len());
             let length = sizes.len();
             let [ids, lengths, classes, size_groups, placement_groups] = &mut columns;
-            sizes.finish(ids, lengths, size_groups);
+            let order = numbers.iter().map(|number| u64::from(*number));
+            sizes.finish(order, [ids, lengths, size_groups]);
             placements.finish(classes, placement_groups);
             assert_eq!((size_groups.len(), sizes.len(), placements.len()), (length, 0, 0));
         }

@@ -7,7 +7,8 @@ use crate::aggregate::{FigureKind, SumKind};
 use crate::columns;
 use crate::error::Malformed;
 use crate::event::{Action, Event, ReallocOutcome};
-use crate::format::{MAX_EVENTS, TIME_UNIT_NS};
+use crate::events::encode::EVENTS;
+use crate::format::TIME_UNIT_NS;
 use crate::ids::{MarkId, NodeId, ProcessId, StringId, ThreadId};
 use crate::observer::{LiveBlocks, Observer};
 
@@ -234,7 +235,7 @@ fn repeated_blocks_take_four_bytes_a_pair() {
 #[test]
 fn kinds_have_limits_of_their_own() {
     let mut encoder = Written::new();
-    let events: Vec<Event> = (0..MAX_EVENTS as u64)
+    let events: Vec<Event> = (0..EVENTS as u64)
         .map(|number| {
             let address = 0x5555_0000_1000 + number % 3 * (number & !7);
             let stack = NodeId(number as u32 % 3);
