@@ -29,92 +29,196 @@ pub(crate) struct Block<K = ()> {
 
 /// Live blocks by address.
 #[derive(Clone, Debug)]
-pub(crate) struct Heap<K = ()>(BlockTable<Stored<K>>);
+pub(crate) struct Heap<K = ()> {
+    blocks: BlockTable<Stored<K>>,
+    /// What had happened to the process when blocks were born, in the order of births.
+    epochs: Vec<Epoch>,
+    /// With this many of them, those that no block has are given back before there is another one.
+    sweep_at: usize,
+}
 
-/// A block without its address.
-#[derive(Clone, Copy, Debug)]
-struct Stored<K> {
-    size: u64,
-    number: BlockNumber,
-    site: SiteId,
-    thread: ThreadId,
+/// [`Block::gap_edges`] and [`Block::forks`] of blocks between which there was neither a gap nor a fork.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Epoch {
     gap_edges: u32,
     forks: u32,
+}
+
+/// Fewer epochs than these are kept whether a block has them or not.
+const FEW: usize = 1024;
+
+/// A block without its address. A size has fewer than 48 bits, and so has the number of a block.
+#[derive(Clone, Copy, Debug)]
+struct Stored<K> {
+    size: u32,
+    number: u32,
+    size_high: u16,
+    number_high: u16,
+    site: SiteId,
+    thread: ThreadId,
+    epoch: u32,
     attached: K,
 }
 
-const _: () = assert!(size_of::<Stored<()>>() == 32, "two blocks share a cache line");
-
-impl<K: Copy> Stored<K> {
-    #[inline]
-    fn of(block: Block<K>) -> Self {
-        let Block { address: _, size, site, thread, gap_edges, forks, number, attached } = block;
-        Self { size, number, site, thread, gap_edges, forks, attached }
-    }
-
-    #[inline]
-    fn at(self, address: u64) -> Block<K> {
-        let Self { size, number, site, thread, gap_edges, forks, attached } = self;
-        Block { address, size, site, thread, gap_edges, forks, number, attached }
-    }
-}
+const _: () = assert!(size_of::<Stored<()>>() == 24, "it is most of what a large heap takes here");
 
 impl<K: Copy> Heap<K> {
     pub(crate) fn new(seed: Seed) -> Self {
-        Self(BlockTable::new(seed))
+        Self { blocks: BlockTable::new(seed), epochs: Vec::new(), sweep_at: FEW }
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.0.len()
+        self.blocks.len()
     }
 
     /// Adds a block and returns the one that was live at its address, if any.
     #[inline]
     pub(crate) fn insert(&mut self, block: Block<K>) -> Option<Block<K>> {
-        self.0.insert(block.address, Stored::of(block)).map(|displaced| displaced.at(block.address))
+        let stored = self.stored(block);
+        self.blocks.insert(block.address, stored).map(|displaced| self.block(block.address, &displaced))
     }
 
     /// Room for a block at this address until the heap changes; none if one is there.
     #[inline]
     pub(crate) fn vacancy(&mut self, address: u64) -> Option<Vacancy> {
-        self.0.vacancy(address)
+        self.blocks.vacancy(address)
     }
 
     /// Adds a block in the room for its address.
     #[inline]
     pub(crate) fn fill(&mut self, vacancy: Vacancy, block: Block<K>) {
-        self.0.fill(vacancy, Stored::of(block));
+        let stored = self.stored(block);
+        self.blocks.fill(vacancy, stored);
     }
 
     /// Removes and returns the block at this address.
     #[inline]
     pub(crate) fn remove(&mut self, address: u64) -> Option<Block<K>> {
-        self.0.remove(address).map(|block| block.at(address))
+        self.blocks.remove(address).map(|stored| self.block(address, &stored))
     }
 
     #[inline]
     pub(crate) fn get(&self, address: u64) -> Option<Block<K>> {
-        self.0.get(address).map(|block| block.at(address))
+        self.blocks.get(address).map(|stored| self.block(address, stored))
     }
 
     /// Where the block at this address is kept until the heap changes.
     #[inline]
     pub(crate) fn slot(&self, address: u64) -> Option<BlockSlot> {
-        self.0.slot(address)
+        self.blocks.slot(address)
     }
 
     /// Who allocated the block that is kept here.
     #[inline]
     pub(crate) fn site(&self, slot: BlockSlot) -> Option<SiteId> {
-        self.0.at(slot).map(|block| block.site)
+        self.blocks.at(slot).map(|block| block.site)
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = Block<K>> {
-        self.0.iter().map(|(address, block)| block.at(address))
+        self.blocks.iter().map(|(address, stored)| self.block(address, stored))
     }
 
     /// Forgets everything and frees the memory.
     pub(crate) fn clear(&mut self) {
-        self.0.clear();
+        self.blocks.clear();
+        (self.epochs, self.sweep_at) = (Vec::new(), FEW);
+    }
+
+    #[inline]
+    fn stored(&mut self, block: Block<K>) -> Stored<K> {
+        let Block { address: _, size, site, thread, gap_edges, forks, number: BlockNumber(number), attached } =
+            block;
+        let epoch = self.epoch(Epoch { gap_edges, forks });
+        let (size_high, number_high) = ((size >> 32) as u16, (number >> 32) as u16);
+        let (size, number) = (size as u32, number as u32);
+        Stored { size, number, size_high, number_high, site, thread, epoch, attached }
+    }
+
+    #[inline]
+    fn block(&self, address: u64, stored: &Stored<K>) -> Block<K> {
+        let &Stored { size, number, size_high, number_high, site, thread, epoch, attached } = stored;
+        let joined = |low: u32, high: u16| u64::from(high) << 32 | u64::from(low);
+        let (size, number) = (joined(size, size_high), BlockNumber(joined(number, number_high)));
+        let Epoch { gap_edges, forks } = self.epochs[epoch as usize];
+        Block { address, size, site, thread, gap_edges, forks, number, attached }
+    }
+
+    /// The index of an epoch, which is mostly the last one.
+    #[inline]
+    fn epoch(&mut self, epoch: Epoch) -> u32 {
+        if self.epochs.last() != Some(&epoch) {
+            self.add_epoch(epoch);
+        }
+        (self.epochs.len() - 1) as u32
+    }
+
+    #[inline(never)]
+    fn add_epoch(&mut self, epoch: Epoch) {
+        if self.epochs.len() >= self.sweep_at {
+            self.sweep();
+        }
+        self.epochs.push(epoch);
+    }
+
+    /// Gives back epochs that no block has.
+    fn sweep(&mut self) {
+        let mut indices = vec![None; self.epochs.len()];
+        let mut kept = Vec::new();
+        for block in self.blocks.values_mut() {
+            let epoch = block.epoch as usize;
+            block.epoch = *indices[epoch].get_or_insert_with(|| {
+                kept.push(self.epochs[epoch]);
+                (kept.len() - 1) as u32
+            });
+        }
+        self.epochs = kept;
+        self.sweep_at = (2 * self.epochs.len()).max(FEW);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::HashMap;
+
+    /// A block with something of its own in each field.
+    fn block(number: u64, address: u64, gap_edges: u32, forks: u32) -> Block {
+        Block {
+            address,
+            size: number * 0x7fff_ffff % (MAX_BLOCK + 1),
+            site: SiteId(number as u32),
+            thread: ThreadId(!number as u32),
+            gap_edges,
+            forks,
+            number: BlockNumber(number << 30 | number),
+            attached: (),
+        }
+    }
+
+    proptest! {
+        /// Check that blocks are what they were when they were added, whatever happened to the process and to others
+        /// meanwhile.
+        #[test]
+        fn blocks_stay_as_they_were(steps in prop::collection::vec((0_u64..64, 0_u32..3, any::<bool>()), 0..5000)) {
+            let mut heap = Heap::new(Seed::random());
+            let mut expected = HashMap::new();
+            for (number, (place, more, is_free)) in steps.into_iter().enumerate() {
+                let (address, number) = (place * 16, number as u64);
+                let (found, wanted) = if is_free {
+                    (heap.remove(address), expected.remove(&address))
+                } else {
+                    let block = block(number, address, number as u32 / 2 * more, more);
+                    (heap.insert(block), expected.insert(address, block))
+                };
+                prop_assert_eq!(format!("{found:?}"), format!("{wanted:?}"));
+                prop_assert!(heap.epochs.len() <= FEW);
+            }
+            let mut all: Vec<Block> = heap.iter().collect();
+            all.sort_unstable_by_key(|block| block.address);
+            let mut wanted: Vec<Block> = expected.into_values().collect();
+            wanted.sort_unstable_by_key(|block| block.address);
+            prop_assert_eq!(format!("{all:?}"), format!("{wanted:?}"));
+        }
     }
 }
