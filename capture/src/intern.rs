@@ -3,9 +3,12 @@
 use std::collections::hash_map::Entry;
 use std::hash::Hash;
 
+use hashbrown::HashTable;
+use hashbrown::hash_table;
 use rustc_hash::FxHashMap;
 
 use crate::error::Error;
+use crate::hash::Seed;
 use crate::ids::{FrameId, ModuleId, NodeId, StringId};
 use crate::model::{Frame, Module, Node};
 
@@ -15,17 +18,16 @@ pub(crate) struct Interner {
     pub(crate) strings: Table<Box<str>, StringId>,
     pub(crate) modules: Table<Identity, ModuleId>,
     pub(crate) frames: Table<Frame, FrameId>,
-    pub(crate) nodes: Table<Node, NodeId>,
+    pub(crate) nodes: Nodes,
 }
 
 impl Interner {
     pub(crate) fn new() -> Self {
         Interner {
-            strings: Table::new("strings", 0),
-            modules: Table::new("modules", 0),
-            frames: Table::new("frames", 0),
-            // Id 0 is the empty stack, which is never written.
-            nodes: Table::new("stacks", 1),
+            strings: Table::new("strings"),
+            modules: Table::new("modules"),
+            frames: Table::new("frames"),
+            nodes: Nodes::new(),
         }
     }
 
@@ -45,8 +47,8 @@ pub(crate) struct Table<T, I> {
 }
 
 impl<T: Hash + Eq, I: Copy + From<u32>> Table<T, I> {
-    fn new(name: &'static str, first: u64) -> Self {
-        Table { name, ids: FxHashMap::default(), next: first }
+    fn new(name: &'static str) -> Self {
+        Table { name, ids: FxHashMap::default(), next: 0 }
     }
 
     /// Number of rows in the table, including those never written.
@@ -74,6 +76,42 @@ impl<T: Hash + Eq, I: Copy + From<u32>> Table<T, I> {
         let id = next(self.name, &mut self.next)?;
         self.ids.insert(value, id);
         Ok(id)
+    }
+}
+
+/// Ids of stacks, of which a program may have millions: a node's row is its id's, so that the hash table holds ids only.
+pub(crate) struct Nodes {
+    seed: Seed,
+    /// The first one, the empty stack's, is never written.
+    rows: Vec<Node>,
+    ids: HashTable<u32>,
+}
+
+impl Nodes {
+    fn new() -> Self {
+        let empty = Node { parent: NodeId::ROOT, frame: FrameId(0) };
+        Nodes { seed: Seed::random(), rows: vec![empty], ids: HashTable::new() }
+    }
+
+    /// Number of stacks, the empty one included.
+    pub(crate) fn len(&self) -> u64 {
+        self.rows.len() as u64
+    }
+
+    /// The id of a node, a new one if it has none; and whether it is new.
+    pub(crate) fn enter(&mut self, node: Node) -> Result<(NodeId, bool), Error> {
+        let Nodes { seed, rows, ids } = self;
+        let hash = |node: &Node| seed.pair(node.parent.0, node.frame.0);
+        let is_same = |id: &u32| rows[*id as usize] == node;
+        match ids.entry(hash(&node), is_same, |id| hash(&rows[*id as usize])) {
+            hash_table::Entry::Occupied(known) => Ok((NodeId(*known.get()), false)),
+            hash_table::Entry::Vacant(room) => {
+                let id = u32::try_from(rows.len()).map_err(|_| Error::TableFull { table: "stacks" })?;
+                room.insert(id);
+                rows.push(node);
+                Ok((NodeId(id), true))
+            }
+        }
     }
 }
 
