@@ -163,6 +163,7 @@ mod tests {
     fn column(numbers: &[u64]) -> Vec<u8> {
         let mut writer = PlaneWriter::default();
         numbers.iter().for_each(|number| writer.put(*number));
+        assert!(writer.numbers().eq(numbers.iter().copied()));
         let mut column = Vec::new();
         writer.put_count(&mut column);
         writer.parts().for_each(|part| column.extend_from_slice(part));

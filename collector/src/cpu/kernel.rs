@@ -23,8 +23,6 @@ pub(super) struct Kernel {
     /// Code has come or gone since the symbols were read.
     is_stale: bool,
     frames: FxHashMap<(u64, bool), u32>,
-    /// Number of frames at the end of the last round.
-    named: usize,
 }
 
 impl Kernel {
@@ -40,10 +38,9 @@ impl Kernel {
         }
     }
 
-    /// Gives back the memory of the symbols if there were new frames: the next ones are elsewhere in the table.
-    pub(super) fn end_round(&mut self) {
-        let before = std::mem::replace(&mut self.named, self.frames.len());
-        if let Some(symbols) = self.symbols.as_ref().filter(|_| self.named > before) {
+    /// Gives back the memory of the symbols if this round had new frames: the next ones are elsewhere in the table.
+    pub(super) fn end_round(&self, batch: &Batch) {
+        if let (Some(symbols), false) = (&self.symbols, batch.kernel.is_empty()) {
             symbols.release();
         }
     }

@@ -236,7 +236,7 @@ impl State {
     /// After every record read so far has been taken.
     pub(super) fn end_round(&mut self) {
         self.files.end_round();
-        self.kernel.end_round();
+        self.kernel.end_round(&self.batch);
         self.batch.faults.extend(self.pairs.rest());
         self.batch.faults.sort_by_key(|fault| fault.ticks);
     }
