@@ -569,22 +569,37 @@ unsafe fn release_unless_inner<A: Allocator>(block: Pointer, entry: *const u64, 
 }
 
 /// The same when only samples are recorded, or nothing.
-// Cost: a look into the filter of samples, and a compare.
+// Cost: three compares and a look into the filter of samples.
 #[inline(never)]
 unsafe fn release_sample<A: Allocator>(block: Pointer, entry: *const u64, bp: u64) {
-    let next = next_free::<A>(block);
     if process::has_news(arch::thread_local()) || filter::has(block.addr()) {
         // SAFETY: the caller passes a block, and the shim's arguments.
-        unsafe { release_candidate(block, entry, bp, next) };
-    } else {
-        // SAFETY: passed on unchanged.
-        unsafe { next(block) };
+        return unsafe { release_candidate::<A>(block, entry, bp) };
     }
+    // As above, each path ends in a jump.
+    match A::plain_free() {
+        // SAFETY: passed on unchanged.
+        Some(free) if mapped_blocks::may_be_one(block.addr()) => unsafe { free_mapped(block, free) },
+        // SAFETY: as above.
+        Some(free) => unsafe { free(block) },
+        // SAFETY: as above.
+        None => unsafe { free_marked::<A>(block) },
+    }
+}
+
+/// Frees a block that may have a mapping of its own.
+#[cold]
+#[inline(never)]
+unsafe fn free_mapped(block: Pointer, free: Free) {
+    mapped_blocks::look(block.addr());
+    // SAFETY: the caller passes a block, and a function that frees it.
+    unsafe { free(block) };
 }
 
 /// The same for a block that may be a sample, or when something has changed since the thread last looked.
 #[inline(never)]
-unsafe fn release_candidate(block: Pointer, entry: *const u64, bp: u64, next: Free) {
+unsafe fn release_candidate<A: Allocator>(block: Pointer, entry: *const u64, bp: u64) {
+    let next = next_free::<A>(block);
     let local = arch::thread_local();
     let is_wanted = filter::take(block.addr())
         || (process::has_news(local) && guard::catch_up(local) && filter::take(block.addr()));
@@ -637,7 +652,8 @@ unsafe fn release_otherwise(block: Pointer, entry: *const u64, bp: u64, next: Fr
     unsafe { next(block) };
 }
 
-/// The next `free`, marked as at work.
+/// The next `free`, marked as at work. A function of its own, so that the paths to it save no registers.
+#[inline(never)]
 unsafe extern "C" fn free_marked<A: Allocator>(block: Pointer) {
     // SAFETY: passed on unchanged. Before the next `free` is known, only bootstrap blocks can exist.
     let _ = guarded(|| unsafe { A::free(block) });
