@@ -1,7 +1,11 @@
 //! A bounded folder of the user's for cached results.
 //!
 //! Anybody who can write to the folder may have put files there, so a file counts only if it is the user's own: a
-//! regular file, no link, writable by nobody else. Its reader checks its contents, too.
+//! regular file, no link, writable by nobody else. Its reader checks what the contents mean, too.
+//!
+//! ```text
+//! CRC-32 of the contents, 4 bytes | contents
+//! ```
 
 use crate::folder::prune;
 use crate::image::Image;
@@ -20,6 +24,8 @@ const LOOKS: u32 = 16;
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 /// Extension of all files.
 const EXTENSION: &str = "names";
+/// Length of the checksum.
+const CHECKSUM: usize = size_of::<u32>();
 
 /// The folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,7 +42,7 @@ impl Cache {
         Cache { folder: folder.into(), most: MOST, looks: LOOKS }
     }
 
-    /// What was stored under a name, if it is ours and has at most `most` bytes.
+    /// What was stored under a name, if the file is ours, intact, and has at most `most` bytes.
     pub(crate) fn read(&self, name: &str, most: usize) -> Option<Vec<u8>> {
         let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_CLOEXEC;
         let file = OpenOptions::new().read(true).custom_flags(flags).open(self.path(name)).ok()?;
@@ -47,18 +53,23 @@ impl Cache {
         let mut bytes = Vec::new();
         (&file).take(most as u64).read_to_end(&mut bytes).ok()?;
         note_use(&file, &status);
-        Some(bytes)
+        is_intact(&bytes).then(|| bytes.split_off(CHECKSUM))
     }
 
-    /// As [`Self::read`], but mapped: for large files.
-    pub(crate) fn map(&self, name: &str) -> Option<Image> {
+    /// As [`Self::read`], but mapped, for large files; and where in the bytes the contents begin.
+    pub(crate) fn map(&self, name: &str) -> Option<(Image, usize)> {
         let path = self.path(name);
         let status = fs::symlink_metadata(&path).ok().filter(is_own)?;
         let (image, identity) = Image::open(&path).ok()?;
         if let Ok(file) = File::open(&path) {
             note_use(&file, &status);
         }
-        (identity.inode == status.ino()).then_some(image)
+        if identity.inode != status.ino() || !is_intact(image.bytes()) {
+            return None;
+        }
+        // The checksum is of all of it; names are looked up in parts.
+        image.release();
+        Some((image, CHECKSUM))
     }
 
     /// Stores bytes under a name, replacing what was there. If that fails, nothing is stored.
@@ -81,13 +92,21 @@ impl Cache {
         let (process, number) = (std::process::id(), DRAFTS.fetch_add(1, Ordering::Relaxed));
         let draft = self.path(&format!(".{name}-{process}-{number}"));
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft)?;
-        let stored = file.write_all(bytes).and_then(|()| fs::rename(&draft, self.path(name)));
+        let stored =
+            file.write_all(&crc32fast::hash(bytes).to_le_bytes()).and_then(|()| file.write_all(bytes));
+        let stored = stored.and_then(|()| fs::rename(&draft, self.path(name)));
         stored.inspect_err(|_| drop(fs::remove_file(&draft)))
     }
 
     fn path(&self, name: &str) -> PathBuf {
         self.folder.join(format!("{name}.{EXTENSION}"))
     }
+}
+
+/// True if the contents of a file are what was stored.
+fn is_intact(bytes: &[u8]) -> bool {
+    let whole = bytes.split_first_chunk::<CHECKSUM>();
+    whole.is_some_and(|(checksum, contents)| crc32fast::hash(contents) == u32::from_le_bytes(*checksum))
 }
 
 /// A regular file of ours that nobody else may write to.
@@ -127,8 +146,8 @@ mod tests {
         assert_eq!(cache.read("a", 10), None);
         cache.write("a", b"first");
         cache.write("a", b"second");
-        assert_eq!(cache.read("a", 6), Some(b"second".to_vec()));
-        assert_eq!(cache.read("a", 5), None, "longer than wanted");
+        assert_eq!(cache.read("a", 10), Some(b"second".to_vec()));
+        assert_eq!(cache.read("a", 9), None, "longer than wanted");
         let mode = |path: &std::path::Path| fs::metadata(path).unwrap().mode() & 0o777;
         assert_eq!((mode(&cache.path("a")), mode(&cache.folder)), (0o600, 0o700));
         assert_eq!(fs::read_dir(&cache.folder).unwrap().count(), 1, "no draft is left");
@@ -141,12 +160,32 @@ mod tests {
         cache.write("a", b"bytes");
         symlink(cache.path("a"), cache.path("link")).unwrap();
         assert_eq!(cache.read("link", 10), None);
-        assert!(cache.map("a").is_some_and(|image| image.bytes() == b"bytes") && cache.map("link").is_none());
+        assert!(cache.map("a").is_some_and(|(image, start)| image.bytes()[start..] == *b"bytes"));
+        assert!(cache.map("link").is_none());
         let pipe = std::process::Command::new("mkfifo").arg(cache.path("pipe")).status();
         assert!(pipe.is_ok_and(|status| status.success()));
         assert!(cache.read("pipe", 10).is_none() && cache.map("pipe").is_none());
         fs::set_permissions(cache.path("a"), PermissionsExt::from_mode(0o620)).unwrap();
         assert!(cache.read("a", 10).is_none() && cache.map("a").is_none());
+    }
+
+    /// Check that damaged and cut files are not read.
+    #[test]
+    fn damaged_files_are_not_read() {
+        let (_folder, cache) = cache();
+        cache.write("a", b"bytes");
+        let whole = fs::read(cache.path("a")).unwrap();
+        let is_read = |bytes: &[u8]| {
+            fs::write(cache.path("a"), bytes).unwrap();
+            (cache.read("a", 100).is_some(), cache.map("a").is_some())
+        };
+        assert_eq!(is_read(&whole), (true, true));
+        for at in 0..whole.len() {
+            let mut damaged = whole.clone();
+            damaged[at] ^= 1;
+            assert_eq!(is_read(&damaged), (false, false), "byte {at}");
+            assert_eq!(is_read(&whole[..at]), (false, false), "cut at {at}");
+        }
     }
 
     /// Check that the least recently used files go first, that the newest stays, and that nothing else is touched.
