@@ -104,10 +104,10 @@ fn build(source: &Path, target: &Path) -> PathBuf {
     for package in ["analysis", "capture", "preload", "shared-ring", "symbols", "unwind"] {
         cargo.args(["--config", &format!("profile.dev.package.{package}.opt-level=0")]);
     }
-    // Cargo tells packages apart by their place within a workspace. With settings of its own the command's build script
-    // has a folder of its own, too: else it would be taken for that of the workspace around this one, which watches
-    // other files and has another agent.
-    cargo.args(["--config", "profile.dev.package.sysprof-memprof.debug=0"]);
+    // Cargo tells packages apart by their place within a workspace, so those of the copy would be taken for those of the
+    // workspace around this test, whose changes nobody would notice then. With a wrapper, even one that does nothing,
+    // they have names of their own.
+    cargo.env("RUSTC_WORKSPACE_WRAPPER", "/usr/bin/env");
     let built = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("it lies in the target folder");
     cargo.env("CARGO_BUILD_BUILD_DIR", built);
     let output = cargo.current_dir(source).output().unwrap();
