@@ -36,7 +36,7 @@ allowed_processors() {
 build_programs() {
     local source=$repository/tests/bench name
     local flags=(-D_GNU_SOURCE -O2 -g1 -fomit-frame-pointer -pthread)
-    for name in loop batch tree alternating all_new threads cross larson resident; do
+    for name in loop batch tree alternating all_new scattered threads cross larson resident; do
         cc "${flags[@]}" -o "$name" "$source/$name.c"
     done
     cc "${flags[@]}" -DNEVER_AGAIN -o growing "$source/tree.c"

@@ -32,6 +32,7 @@ all_new 20 50000
 all_new 60 50000
 mix 20 10
 mix 60 10
+scattered 20 100000
 threads 20 200000 spread
 cross 20 100000
 END_OF_CASES

@@ -141,7 +141,7 @@ pub(crate) fn takes_all() -> bool {
 }
 
 /// True when the end of a block must be recorded. Only a hint: another thread may be removing it.
-// Cost: three loads and tests, a fourth for one of [`PART`]'s bytes that has a sample.
+// Cost: three loads and tests, and a fourth where there is a sample nearby.
 #[inline(always)]
 pub(crate) fn has(address: usize) -> bool {
     FILTER.has(address)
