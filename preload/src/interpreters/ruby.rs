@@ -274,7 +274,10 @@ fn runs_instructions(frame: &ScriptFrame, memory: &mut KnownMemory) -> Option<bo
     }
     let environment = environment(frame, memory)?;
     let flags = memory.word(environment)?;
-    Some(flags & IS_NATIVE == 0)
+    // While 3.2 loads a file, a frame has something that is no sequence, and only its file's name.
+    let has_sequence =
+        flags & KIND != DUMMY || object::kind_of(frame.code, memory) == Some(object::INSTRUCTION_SEQUENCE);
+    Some(flags & IS_NATIVE == 0 && has_sequence)
 }
 
 /// The version of the interpreter that was recognised.

@@ -31,7 +31,21 @@ impl Text {
         Some(())
     }
 
-    /// A number that tells it from others by what it says.
+    /// True if both say the same, as far as names go.
+    pub(crate) fn equals(self, other: Self, memory: &mut KnownMemory) -> Option<bool> {
+        if self.length != other.length {
+            return Some(false);
+        }
+        for index in 0..self.length.min(MAX_NAME as u64) {
+            let mut byte = |text: Self| memory.byte(text.start.checked_add(index)?);
+            if byte(self)? != byte(other)? {
+                return Some(false);
+            }
+        }
+        Some(true)
+    }
+
+    /// A number that tells it from others at its address by what it says.
     pub(crate) fn fingerprint(self, memory: &mut KnownMemory) -> Option<u64> {
         if self.length == 0 {
             Some(0)

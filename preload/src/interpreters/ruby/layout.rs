@@ -5,8 +5,8 @@
 //! |---|---|---|---|---|
 //! | 2.7, 3.0 | 7 words | 8 bytes | short ones have their length in their flags | named by a variable |
 //! | 3.1 | 8 words | 12 bytes | the same | the same |
-//! | 3.2 | 8 words | 12 bytes | have their length | have their name |
-//! | 3.3, 3.4 | 7 words | 12 bytes | the same | the same |
+//! | 3.2 | 8 words | 12 bytes | have their length | named by their first variable |
+//! | 3.3, 3.4 | 7 words | 12 bytes | the same | have their name |
 
 use crate::interpreters::chain::FrameWords;
 
@@ -24,7 +24,10 @@ pub(crate) enum Threads {
 pub(crate) enum Classes {
     /// Until 3.1: a hidden variable of the class.
     Variables,
-    /// From 3.2: words behind the class.
+    /// 3.2: the class' first variable. Its variables lie side by side, and what they are is known elsewhere; but a class
+    /// is named, and one of an object's own attached to that, before it gets others.
+    FirstVariable,
+    /// From 3.3: words behind the class.
     Words,
 }
 
@@ -76,10 +79,10 @@ const V3_2: Layout = Layout {
     lines: 112,
     local: 168,
     have_strings_lengths: true,
-    classes: Classes::Words,
+    classes: Classes::FirstVariable,
     ..V3_1
 };
-const V3_3: Layout = Layout { frame: 56, ..V3_2 };
+const V3_3: Layout = Layout { frame: 56, classes: Classes::Words, ..V3_2 };
 
 /// The layout of a version; `None` if that is not known.
 pub(crate) fn of_version(major: u32, minor: u32) -> Option<Layout> {

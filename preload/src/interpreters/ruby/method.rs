@@ -35,7 +35,10 @@ const ENTRY_BYTES: u64 = 24;
 /// Most variables that are looked at.
 const MOST_VARIABLES: u64 = 256;
 
-/// From 3.2: offsets in a class of what a class of one object alone belongs to, of flags, and of its name.
+/// In 3.2: offset in a class of its variables' values.
+const VALUES: u64 = 32;
+
+/// From 3.3: offsets in a class of what a class of one object alone belongs to, of flags, and of its name.
 const ATTACHED: u64 = 128;
 const FLAGS: u64 = 144;
 const PATH: u64 = 152;
@@ -95,6 +98,7 @@ fn attached(class: u64, layout: &Layout, memory: &mut KnownMemory) -> Option<u64
     };
     match layout.classes {
         Classes::Variables => variable(class, memory, |_, value, memory| is_it(value, memory)),
+        Classes::FirstVariable => first_variable(class, memory).filter(|object| is_it(*object, memory)),
         Classes::Words => {
             let object = memory.word(class.checked_add(ATTACHED)?)?;
             is_it(object, memory).then_some(object)
@@ -111,6 +115,9 @@ fn append_name(class: u64, layout: &Layout, name: &mut Name, memory: &mut KnownM
             let key = name_key(layout, memory)?;
             variable(class, memory, |other, _, _| other == key)?
         }
+        Classes::FirstVariable => {
+            first_variable(class, memory).filter(|path| is_constant(*path, layout, memory))?
+        }
         Classes::Words => {
             let is_permanent = memory.word(class.checked_add(FLAGS)?)? & IS_PERMANENT != 0;
             if !is_permanent {
@@ -121,6 +128,20 @@ fn append_name(class: u64, layout: &Layout, name: &mut Name, memory: &mut KnownM
     };
     let text = object::text(path, layout, memory)?;
     text.append_to(name, 0..text.length, memory)
+}
+
+/// The value of the first variable of a class of 3.2.
+fn first_variable(class: u64, memory: &mut KnownMemory) -> Option<u64> {
+    let values = memory.word(class.checked_add(VALUES)?)?;
+    if values == 0 { None } else { memory.word(values) }
+}
+
+/// True for a text that names a constant, and not what a program keeps in a class.
+fn is_constant(path: u64, layout: &Layout, memory: &mut KnownMemory) -> bool {
+    let mut first = Name::new();
+    let text = object::text(path, layout, memory).filter(|text| text.length != 0);
+    let is_read = text.is_some_and(|text| text.append_to(&mut first, 0..1, memory).is_some());
+    is_read && matches!(first.as_slice(), [b'A'..=b'Z' | 0x80..])
 }
 
 /// The key of the hidden variable that has a class' name: that by which `Object` has its own.

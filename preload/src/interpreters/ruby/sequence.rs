@@ -6,6 +6,7 @@ use super::{lines, method};
 use crate::interpreters::chain::ScriptFrame;
 use crate::interpreters::known_memory::KnownMemory;
 use crate::interpreters::name::Name;
+use crate::interpreters::text::Text;
 use crate::interpreters::{Place, mix};
 use crate::modules::functions;
 use unwind::SavedWord;
@@ -78,6 +79,9 @@ fn name(frame: &ScriptFrame, body: u64, layout: &Layout, memory: &mut KnownMemor
     let label = object::text(memory.word(body.wrapping_add(LABEL))?, layout, memory)?;
     let base = object::text(memory.word(body.wrapping_add(BASE_LABEL))?, layout, memory)?;
     let before = label.length.saturating_sub(base.length);
+    let end = Text { start: label.start.checked_add(before)?, length: label.length.min(base.length) };
+    // Evaluated text: from 3.4 on it is labelled as such, and Ruby calls it by what it is evaluated in.
+    let (label, before) = if end.equals(base, memory)? { (label, before) } else { (base, 0) };
     let mut name = Name::new();
     label.append_to(&mut name, 0..before, memory)?;
     if is_of_method(body, layout, memory) == Some(true) {
