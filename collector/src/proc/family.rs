@@ -3,10 +3,22 @@
 //! When a process ends, its children pass to the nearest ancestor that adopts orphans. That is us: so everything
 //! descended from the target stays below us, can be found in `/proc` by parent pids alone, and leaves its exit status
 //! to us. The only visible effect is that an orphan's `getppid()` is our pid instead of 1, as under `systemd --user`.
+//!
+//! The first process of a container adopts its own helpers, too. They do not count.
 
 use rustix::process::{getpid, set_child_subreaper};
 use std::collections::HashMap;
 use std::io;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// See [`exclude`]; 0 for none.
+static HELPER: AtomicU32 = AtomicU32::new(0);
+
+/// This process is one of our own: neither a child nor a descendant that anybody asks for.
+pub(crate) fn exclude(helper: u32) {
+    // Relaxed, as below: set before there are other threads.
+    HELPER.store(helper, Ordering::Relaxed);
+}
 
 /// A process below another one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,17 +42,29 @@ pub fn has_children() -> bool {
     let options = rustix::process::WaitIdOptions::EXITED
         | rustix::process::WaitIdOptions::NOHANG
         | rustix::process::WaitIdOptions::NOWAIT;
-    rustix::process::waitid(rustix::process::WaitId::All, options).is_ok()
+    rustix::process::waitid(rustix::process::WaitId::All, options).is_ok() && !has_only_helper()
+}
+
+/// True if the one child is the helper.
+fn has_only_helper() -> bool {
+    let (own, helper) = (std::process::id(), HELPER.load(Ordering::Relaxed));
+    let is_child = |pid: u32| row(pid).is_some_and(|row| row.parent == own);
+    helper != 0 && is_child(helper) && !pids().any(|pid| pid != helper && is_child(pid))
+}
+
+fn pids() -> impl Iterator<Item = u32> {
+    let entries = std::fs::read_dir("/proc").into_iter().flatten();
+    entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+}
+
+fn row(pid: u32) -> Option<Row> {
+    parse_stat(&std::fs::read(format!("/proc/{pid}/stat")).ok()?)
 }
 
 /// The processes below `root` that have not ended, lowest pid first. Best effort: they keep running while we look.
 pub fn descendants(root: u32) -> Vec<Descendant> {
-    let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
-    let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
-    let rows = pids.filter_map(|pid| {
-        let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
-        parse_stat(&stat).map(|row| (pid, row))
-    });
+    let helper = HELPER.load(Ordering::Relaxed);
+    let rows = pids().filter(|pid| *pid != helper).filter_map(|pid| Some((pid, row(pid)?)));
     let mut found = below(root, rows.collect());
     // A group that is killed does not end all at once.
     found.retain(|descendant| {

@@ -19,10 +19,11 @@
 use super::refusal::Refusal;
 use crate::base::log::debug;
 use crate::base::signals::block_signals;
+use crate::proc::family;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socketpair,
+    SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recv, recvmsg, send, sendmsg, socketpair,
 };
 use rustix::process::{Pid, WaitOptions, setpgid, waitpid};
 use serde::de::DeserializeOwned;
@@ -87,9 +88,12 @@ pub(crate) fn start(waits_for_children: bool, kinds: &[Kind]) -> io::Result<()> 
     if child == 0 {
         drop(ours);
         // SAFETY: as above.
-        if !waits_for_children || unsafe { libc::fork() } == 0 {
+        let grandchild = if waits_for_children { unsafe { libc::fork() } } else { 0 };
+        if grandchild == 0 {
             settle(&theirs);
             serve_all(&theirs, kinds);
+        } else {
+            let _ = send(&theirs, &grandchild.to_ne_bytes(), SendFlags::NOSIGNAL);
         }
         // SAFETY: ends this process without running any code of the copied one.
         unsafe { libc::_exit(0) };
@@ -98,6 +102,11 @@ pub(crate) fn start(waits_for_children: bool, kinds: &[Kind]) -> io::Result<()> 
     while waits_for_children
         && matches!(waitpid(Some(child), WaitOptions::empty()), Err(rustix::io::Errno::INTR))
     {}
+    let mut pid = child.as_raw_nonzero().get().to_ne_bytes();
+    if waits_for_children {
+        let _ = recv(&ours, &mut pid, RecvFlags::DONTWAIT);
+    }
+    family::exclude(i32::from_ne_bytes(pid).unsigned_abs());
     // The first one stays.
     let _ = TRACER.set(ours);
     Ok(())
