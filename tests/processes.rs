@@ -57,6 +57,38 @@ fn daemon_has_its_inheritance() {
     assert_eq!(info["totals"]["unmatched_frees"], 0, "{:#}", info["totals"]);
 }
 
+/// Check that `run` as the first process of a container, which adopts its own tracer, waits for the children of the
+/// program and for nothing else, and names what is left behind and nothing else.
+#[test]
+fn first_process_of_a_container_waits_for_others_only() {
+    let world = World::new();
+    let in_namespace = |arguments: &[&str]| {
+        let mut command = world.command("unshare");
+        command
+            .args(["--user", "--map-root-user", "--pid", "--fork", "--kill-child", "--mount-proc"])
+            .args(arguments);
+        wait(&world, command)
+    };
+    if installed("unshare").is_none() || in_namespace(&["true"]).code != 0 {
+        return skip("containers", "namespaces of processes cannot be made");
+    }
+    let product = product().to_str().expect("a path of text");
+    let run = |options: &[&str], script: &str| {
+        let file = world.path("it.memprof");
+        let output = file.to_str().expect("a path of text");
+        let begin = [product, "run", "--no-symbolize", "--no-cpu", "--force", "--output", output];
+        in_namespace(&[&begin, options, &["--", "sh", "-c", script]].concat())
+    };
+    let alone = run(&[], "true");
+    assert!(alone.code == 0 && !alone.stderr.contains("left behind"), "{}", alone.stderr);
+    assert_eq!(run(&["--wait-children"], "true").code, 0);
+    let left = run(&[], "sleep 60 & true");
+    assert!(left.stderr.contains("1 process left behind"), "{}", left.stderr);
+    let late = world.path("late");
+    let waited = run(&["--wait-children"], &format!("(sleep 0.3; echo late >{}) & true", late.display()));
+    assert!(waited.code == 0 && late.exists(), "{}", waited.stderr);
+}
+
 /// Check that a child which never allocates is known, with its end.
 #[test]
 fn idle_child_is_known() {

@@ -24,7 +24,9 @@ pub(crate) fn outside_of_heap(loaded: &Loaded) -> Option<Value> {
     ];
     let mut names = loaded.tables.processes.iter().map(process_name).zip(&loaded.profile.processes);
     let hint = names.find_map(|(name, process)| {
-        let hint = hints.iter().find(|(interpreter, _)| name.starts_with(interpreter));
+        // Python without the lock (`python3.13t`) takes no other allocator.
+        let is_fixed = name.starts_with("python") && name.ends_with('t');
+        let hint = hints.iter().find(|(interpreter, _)| name.starts_with(interpreter) && !is_fixed);
         hint.filter(|_| process.seen).map(|(_, hint)| *hint)
     });
     Some(phrase![
