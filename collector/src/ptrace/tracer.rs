@@ -102,11 +102,14 @@ pub(crate) fn start(waits_for_children: bool, kinds: &[Kind]) -> io::Result<()> 
     while waits_for_children
         && matches!(waitpid(Some(child), WaitOptions::empty()), Err(rustix::io::Errno::INTR))
     {}
-    let mut pid = child.as_raw_nonzero().get().to_ne_bytes();
+    let mut pid = [0; 4];
     if waits_for_children {
         let _ = recv(&ours, &mut pid, RecvFlags::DONTWAIT);
+    } else {
+        pid = child.as_raw_nonzero().get().to_ne_bytes();
     }
-    family::exclude(i32::from_ne_bytes(pid).unsigned_abs());
+    // There is none if it could not be forked.
+    family::exclude(u32::try_from(i32::from_ne_bytes(pid)).unwrap_or(0));
     // The first one stays.
     let _ = TRACER.set(ours);
     Ok(())
