@@ -1,6 +1,5 @@
 /* Allocates and frees one block again and again in one function: the stack is always the same. */
-#include "frames.h"
-#include "stopwatch.h"
+#include "one_leaf.h"
 
 static void leaf(struct path *path) {
     struct stopwatch *watch = path->context;
@@ -15,13 +14,4 @@ static void leaf(struct path *path) {
     }
 }
 
-int main(int argc, char **argv) {
-    static struct stopwatch watch;
-    prepare(&watch, argc, argv);
-    static frame *functions[MAX_FRAMES];
-    uint64_t state = SEED;
-    choose_functions(functions, watch.depth, &state);
-    struct path path = {functions, watch.depth, leaf, &watch};
-    descend(&path, 0);
-    report(&watch);
-}
+int main(int argc, char **argv) { measure_leaf(argc, argv, leaf); }

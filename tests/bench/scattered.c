@@ -1,7 +1,6 @@
 /* Holds 200,000 blocks, and for each that it allocates frees one at random: neither a block nor what is known of its
  * address is in a near cache. */
-#include "frames.h"
-#include "stopwatch.h"
+#include "one_leaf.h"
 
 enum { HELD = 200000 };
 
@@ -23,13 +22,4 @@ static void leaf(struct path *path) {
     }
 }
 
-int main(int argc, char **argv) {
-    static struct stopwatch watch;
-    prepare(&watch, argc, argv);
-    static frame *functions[MAX_FRAMES];
-    uint64_t state = SEED;
-    choose_functions(functions, watch.depth, &state);
-    struct path path = {functions, watch.depth, leaf, &watch};
-    descend(&path, 0);
-    report(&watch);
-}
+int main(int argc, char **argv) { measure_leaf(argc, argv, leaf); }
