@@ -130,4 +130,22 @@ mod tests {
         DebugCache::new(None, Some(identity)).keep_survey(&elf, None);
         assert_eq!(end(&cache), Some(Some((7, true))));
     }
+
+    /// Check that contents begin behind the head of an entry, and that an entry which another one has the name of is not
+    /// taken for it, also where one is called by the beginning of what the other one is.
+    #[test]
+    fn entries_of_others_are_not_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let stored = Cache::in_folder(folder.path());
+        let (image, identity) = Image::open(Path::new("/proc/self/exe")).unwrap();
+        let elf = Elf::parse(image.bytes()).unwrap();
+        let cache = DebugCache::new(Some(&stored), Some(identity));
+        let named = |what| Entry { key: "name".to_owned(), ..cache.entry(&elf, what).unwrap() };
+        named("head").write(b"contents");
+        let (image, start) = named("head").read().unwrap();
+        assert_eq!(image.bytes().get(start..), Some(&b"contents"[..]));
+        for other in ["hea", "heap", "headc", ""] {
+            assert!(named(other).read().is_none(), "{other}");
+        }
+    }
 }
