@@ -20,6 +20,10 @@ pub(crate) static FOREIGN: KnownPages = KnownPages::none();
 /// loader still has their module.
 pub(crate) static OF_MODULES: KnownPages = KnownPages::none();
 
+/// Pages that begin a part of an arena of libc's. A part that goes as a whole does so unnoticed: see
+/// [`crate::modules::arenas`].
+pub(crate) static OF_ARENAS: KnownPages = KnownPages::none();
+
 /// One page in each place: its number above, the low 28 bits of the number of unmappings below. Relaxed everywhere: a
 /// word is complete in itself, and a thread that sees an old one asks again.
 pub(crate) struct KnownPages([AtomicU64; PLACES]);
@@ -54,13 +58,21 @@ impl KnownPages {
     /// whether libc's allocator may unmap the page instead of the loader.
     #[cold]
     pub(crate) fn learn(&self, address: u64, may_be_in_a_block: bool) -> bool {
+        self.learn_if(address, || {
+            let is_readable = sys::is_readable(address & !7);
+            if is_readable && may_be_in_a_block {
+                mapped_blocks::watch();
+            }
+            is_readable
+        })
+    }
+
+    /// Asks whether the page is what these are known to be, and remembers it if so.
+    pub(crate) fn learn_if(&self, address: u64, is_one: impl FnOnce() -> bool) -> bool {
         // Computed first: an unmapping meanwhile invalidates the word.
         let word = word(address);
-        if !sys::is_readable(address & !7) {
+        if !is_one() {
             return false;
-        }
-        if may_be_in_a_block {
-            mapped_blocks::watch();
         }
         if let Some(place) = self.place(address) {
             place.store(word, Ordering::Relaxed);

@@ -9,7 +9,8 @@
 //!  mapping │ header ···· │ header │ block          aligned: at a power of two behind it, or at a page's beginning
 //! ```
 //!
-//! That is one address in 28 of others, for which the kernel reads the header. And nobody has to be told as long as
+//! That is one address in 28 of others. Those in the heap or in a thread's arena are known by where they are; for the
+//! rest the kernel reads the header. And nobody has to be told as long as
 //! all that is remembered are threads' own stacks and pages of modules.
 
 use crate::modules::arenas;
@@ -62,7 +63,7 @@ fn begins_with_mapping(block: usize) -> bool {
 #[inline(never)]
 pub(crate) fn look(block: usize) {
     let block = block as u64;
-    if arenas::is_below_break(block) {
+    if arenas::is_below_break(block) || arenas::is_in_known_arena(block) {
         return;
     }
     let may_ask = allowed_calls::allows(Need::Leave) && allowed_calls::allows(Need::Map);
