@@ -1,7 +1,8 @@
 //! Functions of Python on stacks, as the interpreter's own memory has them, beside what the script says of itself.
 
 use crate::harness::{
-    Capture, Recording, World, found_blocks, installed, library, only_row, record, said_blocks, skip,
+    Capture, Recording, Row, World, found_blocks, installed, library, only_row, record, said_blocks, skip,
+    validator,
 };
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
@@ -173,6 +174,41 @@ fn functions_stand_between_native_frames() {
         let sorts = |name: &&str| name.contains("sort") || name.is_empty();
         assert!(names[key + 2..outer].iter().any(sorts), "{python:?}: {names:?}");
     }
+}
+
+/// Check that a greenlet has the frames of its own and no others, wherever it goes on: blocks and samples of the CPU.
+#[test]
+fn greenlets_have_only_frames_of_their_own() {
+    let packages = validator("python").filter(|folder| folder.join("greenlet").exists());
+    let (Some(packages), Some(python)) = (packages, installed("python3")) else {
+        return skip("greenlets", "greenlet is not there: scripts/validators");
+    };
+    let recording = record(python).env("PYTHONPATH", packages).arg(script("greenlets.py")).with_names();
+    let (_, capture) = recording.options(["--frequency", "999"]).succeed();
+    let names = |size: &str| -> Vec<String> {
+        only_row(&capture, size).frames.into_iter().map(|frame| frame.function).collect()
+    };
+    for size in ["20001", "20101", "20201"] {
+        let names = names(size);
+        assert!(names.last().is_some_and(|name| name.contains("inner_bootstrap")), "{names:?}");
+        assert!(names.iter().any(|name| name == "first"), "{names:?}");
+        assert!(!names.iter().any(|name| name == "deep" || name == "<module>"), "{names:?}");
+    }
+    let names = names("20301");
+    assert!(names.iter().any(|name| name == "<module>"), "{names:?}");
+    assert_eq!(names.last().map(String::as_str), Some("_start"), "{names:?}");
+    let report = capture.report(&["--cpu"]);
+    let (mut of_greenlet, mut total) = (0, 0);
+    for row in report["rows"].as_array().expect("a report has rows") {
+        let row = Row::from_json(row);
+        let begins = row.frames.iter().position(|frame| frame.function.contains("inner_bootstrap"));
+        total += 1;
+        if let Some(place) = begins {
+            assert_eq!(place + 1, row.frames.len(), "{:?}", row.frames);
+            of_greenlet += 1;
+        }
+    }
+    assert!(total == 0 || of_greenlet > 0, "{total}");
 }
 
 /// Check that nothing of the interpreter is read when that is not wanted.

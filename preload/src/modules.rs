@@ -32,6 +32,7 @@ mod table;
 #[expect(unsafe_code, reason = "reads words of modules that the loader has filled in")]
 pub(crate) mod tls;
 
+use crate::modules::dynamic::Dynamic;
 use crate::modules::known_pages::{FOREIGN, OF_MODULES, share_a_page};
 use crate::modules::loader::{LinkMap, Object};
 use crate::platform::{hash, invalidations, own_image, sys};
@@ -43,7 +44,7 @@ use mappings::Mappings;
 use shared_ring::module_log::{Described, MappedFile, Module};
 use table::{Entry, MAX_MODULES, Mapping, NONE, Table};
 use unwind::module::{CodeRanges, Image, Tables};
-use unwind::{CodeWithoutTables, Modules, Sections, SharedRules, SharedSlot};
+use unwind::{CodeWithoutTables, FIRST_OF_GREENLETS, Modules, Sections, SharedRules, SharedSlot};
 
 /// Slots of the process-wide rule table.
 const SHARED_RULES: usize = 1 << 16;
@@ -247,6 +248,18 @@ fn image_of_loader(found: &Object, bias: u64) -> Option<Image> {
     Some(Image { bias, code: CodeRanges::of(mapped.clone()), mapped, tables, build_id: None })
 }
 
+/// True in the first function of a greenlet.
+#[cold]
+fn begins_greenlet(address: u64) -> bool {
+    let Some(found) = loader::find(address) else { return false };
+    // SAFETY: the loader's description of a loaded module, which contains a frame of ours.
+    let Some(map) = (unsafe { found.link_map.as_ref() }) else { return false };
+    let module = Dynamic::of(map);
+    let offset = address.wrapping_sub(module.bias());
+    let has = |name| module.exported(name).is_some_and(|it| offset.wrapping_sub(it.value) < it.size);
+    FIRST_OF_GREENLETS.into_iter().any(has)
+}
+
 /// Serial of the module that an address lies in; 0 for none.
 #[cold]
 pub(crate) fn serial(address: u64) -> u32 {
@@ -387,6 +400,11 @@ impl Modules for Loaded {
 
     fn text(&self, address: u64) -> Option<CodeWithoutTables<'_>> {
         musl::text(address)
+    }
+
+    // Only asked where a rule is not known yet.
+    fn begins_stack(&self, address: u64) -> bool {
+        landmarks::kind() == Some(landmarks::Kind::Python) && begins_greenlet(address)
     }
 
     fn is_code(&self, address: u64) -> bool {

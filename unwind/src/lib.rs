@@ -109,6 +109,6 @@ pub use rule::{Kind, Rule};
 pub use rules::{CachedRules, Rules};
 pub use sample::{SampledModules, StackSample, unwind_sample};
 pub use saved_words::{SavedWord, SavedWords};
-pub use sections::{Modules, Sections};
+pub use sections::{FIRST_OF_GREENLETS, Modules, Sections};
 pub use stack_memory::StackMemory;
 pub use walk::{step, walk};

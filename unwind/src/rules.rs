@@ -85,6 +85,7 @@ impl<'a, M: Modules> CachedRules<'a, M> {
 /// | case | when | who meets it | test |
 /// |---|---|---|---|
 /// | [`is_trampoline`] | the code is that of a signal's return | handlers of signals | `arch`, `tests/in_process/signals` |
+/// | [`Modules::begins_stack`] | has a row, which holds only until the function is switched away from | greenlets | end to end: `greenlets.py` |
 /// | [`stub`] | no row, interrupted, in a PLT stub | CPU samples | `arch`, `tests/in_process/interrupted` |
 /// | [`made_by_hand`] | no row, returns to the beginning of a function, or behind the jump of `make_fcontext` | coroutines: `makecontext`, Boost | end to end: `coroutine.c`, `coroutine_of_boost.c` |
 /// | [`go::rule`] | no row, or no table: Go's runtime changes stacks there | C called by Go, and goroutines | `go/tests` |
@@ -102,6 +103,7 @@ pub(crate) fn learn(address: CodeAddress, modules: &impl Modules, scratch: &mut 
     let sections = modules.find(lookup);
     let rule = match sections {
         _ if is_trampoline(address, modules) => Rule::SIGNAL,
+        Some(_) if modules.begins_stack(lookup) => Rule::END,
         Some(sections) => match cfi::rule(sections, address, scratch) {
             Rule::NO_INFORMATION => stub(address, modules)
                 .or_else(|| made_by_hand(address, sections, modules, scratch))

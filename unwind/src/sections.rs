@@ -1,6 +1,16 @@
 //! What a walk needs to know about loaded modules.
 
 use crate::code_without_tables::CodeWithoutTables;
+use core::ffi::CStr;
+
+/// Functions that begin a greenlet, under the names of greenlet 3 and 2.
+///
+/// Greenlets share a stack: the frames of one that waits are copied elsewhere, and back when it goes on. Its first
+/// function does not return, and where it was called from, other greenlets have run since.
+pub const FIRST_OF_GREENLETS: [&CStr; 2] = [
+    c"_ZN8greenlet12UserGreenlet15inner_bootstrapEP9_greenletP7_object",
+    c"_ZN8greenlet12UserGreenlet15inner_bootstrapERNS_4refs14_OwnedGreenletI9_greenletXadL_ZNS1_15GreenletCheckerEPvEEEERNS1_14OwnedReferenceI7_objectXadL_ZNS1_11NoOpCheckerES4_EEEE",
+];
 
 /// The unwind tables of one module, as they lie in memory.
 ///
@@ -38,6 +48,13 @@ pub trait Modules {
     fn text(&self, address: u64) -> Option<CodeWithoutTables<'_>> {
         let _ = address;
         None
+    }
+
+    /// Whether `address` is in a function that begins a stack, although its table says that it was called: one of
+    /// [`FIRST_OF_GREENLETS`].
+    fn begins_stack(&self, address: u64) -> bool {
+        let _ = address;
+        false
     }
 
     /// Whether `address` is in an executable mapping, of a module or not. An address that is not code is never

@@ -6,8 +6,10 @@ use object::elf::{
 };
 use object::read::elf::{FileHeader, ProgramHeader, Sym};
 use std::cell::OnceCell;
+use std::ffi::CStr;
+use std::ops::Range;
 use symbols::{Binary, ModuleFile, Reason};
-use unwind::{CodeWithoutTables, Sections, SharedRules, SharedSlot};
+use unwind::{CodeWithoutTables, FIRST_OF_GREENLETS, Sections, SharedRules, SharedSlot};
 
 /// Most unwind rules cached for a file: enough for its hot addresses. A small file has one slot per [`CODE_OF_RULE`]
 /// bytes of code.
@@ -28,6 +30,8 @@ pub(crate) struct Code {
     slots: OnceCell<Box<[SharedSlot]>>,
     /// Code to read if there are no tables.
     text: OnceCell<Option<ReadableCode>>,
+    /// The function with which a greenlet begins, in the file's own addresses; empty in other files.
+    first_of_greenlets: OnceCell<Range<u64>>,
 }
 
 /// Code without tables, in the file's own addresses.
@@ -85,7 +89,15 @@ impl Code {
 
     fn new(bytes: Bytes, file: ModuleFile) -> Result<Code, Reason> {
         let (segments, hdr) = headers(bytes.get()).ok_or(Reason::UnreadableElf)?;
-        Ok(Code { bytes, file, segments, hdr, slots: OnceCell::new(), text: OnceCell::new() })
+        Ok(Code {
+            bytes,
+            file,
+            segments,
+            hdr,
+            slots: OnceCell::new(),
+            text: OnceCell::new(),
+            first_of_greenlets: OnceCell::new(),
+        })
     }
 
     /// What to subtract from an address of a process that maps the file from `offset` on at `start`, to get an
@@ -114,6 +126,15 @@ impl Code {
         let segment = self.segments.iter().find(around)?;
         let bytes = self.part(segment.offset, segment.length)?;
         Some(Sections { segment: bytes, segment_address: segment.address, hdr_address })
+    }
+
+    /// Whether an address of the file's own is in a function that begins a stack: see [`Modules::begins_stack`].
+    ///
+    /// [`Modules::begins_stack`]: unwind::Modules::begins_stack
+    pub(crate) fn begins_stack(&self, address: u64) -> bool {
+        let is_greenlet = || self.file.path.to_string_lossy().contains("greenlet");
+        let find = || if is_greenlet() { first_of_greenlets(self.bytes.get()) } else { None };
+        self.first_of_greenlets.get_or_init(|| find().unwrap_or_default()).contains(&address)
     }
 
     /// The code, in addresses of a process, if it has to be read because there are no tables.
@@ -197,21 +218,32 @@ fn note(bytes: &[u8]) -> Option<Vec<u8>> {
 /// The code of musl, which has no tables. musl is recognised by the exported symbol that leads debuggers to its
 /// loader's list; no other C library exports it.
 fn legible(bytes: &[u8], segments: &[Segment]) -> Option<ReadableCode> {
+    let exported = exports(bytes)?;
+    exported(c"_dl_debug_addr")?;
+    let segment = *segments.iter().find(|segment| segment.is_code)?;
+    let never_return = CodeWithoutTables::NEVER_RETURN.map(|name| exported(name).map_or(0, |it| it.start));
+    Some(ReadableCode { segment, never_return })
+}
+
+fn first_of_greenlets(bytes: &[u8]) -> Option<Range<u64>> {
+    FIRST_OF_GREENLETS.into_iter().find_map(exports(bytes)?)
+}
+
+/// Finds what a file exports by its name, in the file's own addresses.
+fn exports(bytes: &[u8]) -> Option<impl Fn(&CStr) -> Option<Range<u64>>> {
     let header = FileHeader64::<Endianness>::parse(bytes).ok()?;
     let endian = header.endian().ok()?;
     let sections = header.sections(endian, bytes).ok()?;
     let symbols = sections.symbols(endian, bytes, SHT_DYNSYM).ok()?;
-    let exported = |name: &[u8]| {
+    Some(move |name: &CStr| {
         let is_it = |symbol: &&Sym64<Endianness>| {
             symbol.st_shndx(endian) != SHN_UNDEF
-                && symbol.name(endian, symbols.strings()).is_ok_and(|other| other == name)
+                && symbol.name(endian, symbols.strings()).is_ok_and(|other| other == name.to_bytes())
         };
-        symbols.iter().find(is_it).map(|symbol| symbol.st_value(endian))
-    };
-    exported(b"_dl_debug_addr")?;
-    let segment = *segments.iter().find(|segment| segment.is_code)?;
-    let never_return = CodeWithoutTables::NEVER_RETURN.map(|name| exported(name.to_bytes()).unwrap_or(0));
-    Some(ReadableCode { segment, never_return })
+        let symbol = symbols.iter().find(is_it)?;
+        let start = symbol.st_value(endian);
+        Some(start..start.saturating_add(symbol.st_size(endian)))
+    })
 }
 
 #[cfg(test)]

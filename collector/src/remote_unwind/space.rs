@@ -86,6 +86,10 @@ impl Modules for View<'_> {
         code.text(bias)
     }
 
+    fn begins_stack(&self, address: u64) -> bool {
+        self.module(address).is_some_and(|(_, code, bias)| code.begins_stack(address.wrapping_sub(bias)))
+    }
+
     fn is_code(&self, address: u64) -> bool {
         self.space.find(address).is_some()
     }
