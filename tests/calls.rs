@@ -152,6 +152,16 @@ fn mappings_that_stay_when_they_are_moved_count() {
     for (name, value) in expected {
         assert_eq!(mappings[name], value, "{name}: {mappings:#}");
     }
+    // What moves counts as far as it grows.
+    let view = capture.json(&["blocks", "--by", "mapping"]);
+    let rows = view["rows"].as_array().expect("the view has rows");
+    let sum = |field: &str| rows.iter().map(|row| row[field].as_i64().unwrap()).sum::<i64>();
+    let sums = ["mapped_bytes", "held_bytes"].map(sum);
+    assert_eq!(
+        sums,
+        [(8 + 16 + 32 + 8 + 16 + 32 + 1) * MIB + 4096, (8 + 8 + 64 + 1) * MIB + 4096],
+        "{view:#}"
+    );
 }
 
 /// Check that a plug-in of a C program may start a thread while it is loaded, and wait for it: nothing in that thread

@@ -73,7 +73,7 @@ fn views_show_what_a_program_did() {
         history["turns"].as_array().unwrap().iter().filter_map(|turn| turn["turn"].as_str()).collect();
     assert_eq!(turns, ["allocated", "freed"]);
     let by = |word| ["blocks", "--by", word];
-    let blocks = ["temporary", "thread", "size", "lifetime", "realloc", "module"].map(by);
+    let blocks = ["temporary", "thread", "size", "lifetime", "realloc", "module", "mapping"].map(by);
     for command in blocks.iter().map(|words| &words[..]).chain([&["pages"][..], &["report", "--lines"]]) {
         let ran = capture.show(command);
         assert!(ran.code == 0 && ran.text().lines().count() > 2, "{command:?}: {}{}", ran.text(), ran.stderr);

@@ -3,7 +3,8 @@
 use crate::support::Made;
 use crate::support::fixtures::{rich, sampled, small};
 use analysis::lifetimes::{
-    Frees, History, Lifetimes, Order, PAGE, Pages, ReallocRow, Reallocs, Side, Sizes, Temporary, Threads,
+    Frees, History, Lifetimes, Mapped, MappedRow, Order, PAGE, Pages, ReallocRow, Reallocs, Side, Sizes,
+    Temporary, Threads,
 };
 use analysis::query::{Part, Query};
 use analysis::{Amount, ProfileBuilder, Watch, lines};
@@ -504,6 +505,45 @@ fn ranges_have_lives_of_their_own() {
     assert_eq!(table(&Query::default(), Some("thread:1")), Amount::ZERO);
 }
 
+/// Check that what is mapped apart from the allocator is its stack's, whoever unmaps it and wherever it moves, and that
+/// a part of a capture begins with what was there before.
+#[test]
+fn mappings_belong_to_those_who_map() {
+    let mut made = Made::new();
+    let (process, one) = made.process("app");
+    let two = made.thread(process);
+    let (pool, cache) = (made.stack("main > pool"), made.stack("main > cache"));
+    let map = |address, length, stack, in_hook| Action::Map { address, length, stack, in_hook };
+    made.event(one, map(0x10000, 0x4000, pool, false));
+    made.event(two, map(0x20000, 0x1000, cache, false));
+    let begun = made.time;
+    made.event(two, map(0x80000, 0x9000, cache, true));
+    made.event(two, Action::Unmap { address: 0x11000, length: 0x1000 });
+    let (old_address, old_length) = (0x20000, 0x1000);
+    made.event(one, Action::Remap { old_address, old_length, address: 0x30000, length: 0x3000, stack: pool });
+    made.event(one, map(0x30000, 0x1000, pool, false));
+    made.event(one, map(0x40000, 0x2000, pool, false));
+    made.end(process, one, Ended::Exited(0));
+    let row = |node, peak, held, mapped, calls| MappedRow { process, node, peak, held, mapped, calls };
+    let (_, watch) = watched(&made, |_| Mapped::default());
+    assert_eq!(watch.finish(), [row(pool, 0x6000, 0x6000, 0x7000, 3), row(cache, 0x3000, 0x2000, 0x3000, 2)]);
+
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("app.memprof");
+    made.write(&file);
+    let part = Part::Range(format!("{begun}ns").parse().unwrap(), "end".parse().unwrap());
+    let ask = |filter: &str| {
+        let filter = filter.parse().unwrap();
+        let analyzer = Analyzer::open(&file).unwrap();
+        let (_, watch) = analyzer
+            .lifetimes(&Query::of(part.clone()), Some(&filter), Naming::Stored, |_| Mapped::default())
+            .unwrap();
+        watch.finish()
+    };
+    assert_eq!(ask("pool"), [row(pool, 0x6000, 0x6000, 0x3000, 2)]);
+    assert_eq!(ask("cache"), [row(cache, 0x3000, 0x2000, 0x2000, 1)]);
+}
+
 /// Check that every field of every document is described.
 #[test]
 fn every_field_is_documented() {
@@ -544,6 +584,8 @@ fn documents(made: &Made) -> Vec<(&'static str, String)> {
     );
     let (loaded, watch) = watched(made, |tables| Temporary::new(1_000_000, tables));
     view(&loaded, views::temporary(&watch.finish(), 1_000_000));
+    let (loaded, watch) = watched(made, |_| Mapped::default());
+    view(&loaded, views::mapped(&watch.finish()));
     let (loaded, watch) = watched(made, |_| History::new(0x3000, 10));
     let (entries, earlier) = watch.finish();
     view(&loaded, views::history(&loaded, 0x3000, &entries, earlier));

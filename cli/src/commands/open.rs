@@ -26,6 +26,7 @@ pub(crate) const OTHER_WORDS: &[(&str, &str)] = &[
     ("lines", "report --lines"),
     ("live", "top"),
     ("man-pages", "generate man-pages"),
+    ("mappings", "blocks --by mapping"),
     ("modules", "blocks --by module"),
     ("peak", "report"),
     ("reallocs", "blocks --by realloc"),

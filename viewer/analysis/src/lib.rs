@@ -74,7 +74,7 @@ pub use count::row_totals::{ProcessAnomalies, RowTotals};
 pub use count::samples::{SampleSites, add_idle_threads, name_threads, owners, threads};
 pub use count::tally::Tally;
 pub use count::totals::Totals;
-pub use count::watch::{Birth, Death, End, Instant, InvalidFree, Left, Life, Moved, Stage, Watch};
+pub use count::watch::{Birth, Death, End, Instant, InvalidFree, Left, Life, Mapping, Moved, Stage, Watch};
 pub use counting::{Counting, Results, STEPS, VERSION};
 pub use diff::{ChangeKind, Diff, DiffRow, IdMap, Match, Spelling, Union, normal_name, size, unite};
 pub use format::seems_later;

@@ -19,6 +19,7 @@ mod info;
 mod leaks;
 mod lifetimes;
 mod lines;
+mod mapped;
 mod modules;
 mod nothing;
 mod numbers;
@@ -49,6 +50,7 @@ pub use info::{info, scans};
 pub use leaks::leaks;
 pub use lifetimes::lifetimes;
 pub use lines::lines;
+pub use mapped::mapped;
 pub use nothing::subject;
 pub(crate) use nothing::{nothing, unsampled};
 pub(crate) use numbers::{Numbers, heads};
@@ -127,8 +129,15 @@ pub struct Question<'a> {
 }
 
 /// All of them.
-pub const VIEWS: [&View; 6] =
-    [&sizes::VIEW, &lifetimes::VIEW, &reallocs::VIEW, &threads::VIEW, &modules::VIEW, &temporary::VIEW];
+pub const VIEWS: [&View; 7] = [
+    &sizes::VIEW,
+    &lifetimes::VIEW,
+    &reallocs::VIEW,
+    &threads::VIEW,
+    &modules::VIEW,
+    &temporary::VIEW,
+    &mapped::VIEW,
+];
 
 impl View {
     /// The view with this name.

@@ -10,7 +10,7 @@
 //! Mappings from before, such as those that a forked child inherits, are unknown; so are those of the loader and of
 //! libc itself, which bypass the hooks.
 
-use capture::Action;
+use capture::{Action, NodeId};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -20,8 +20,8 @@ const MOST_RANGES: usize = 1 << 20;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Range {
     end: u64,
-    /// Mapped by the program, not by its allocator.
-    is_own: bool,
+    /// The stack in which the program mapped it; none for its allocator.
+    by: Option<NodeId>,
 }
 
 /// The mappings of one process whose creation was seen, by their first address.
@@ -40,24 +40,36 @@ impl Pages {
             .ranges
             .iter()
             .all(|(&start, range)| start >= std::mem::replace(&mut before, range.end) && range.end > start);
-        let own = self.ranges.iter().filter(|(_, range)| range.is_own);
+        let own = self.ranges.iter().filter(|(_, range)| range.by.is_some());
         ordered && self.held == own.fold(0, |sum: u64, (start, range)| sum.wrapping_add(range.end - start))
     }
 
     /// Follows an event; those that are not mappings change nothing. An `munmap` counts when it is announced:
-    /// failures are so rare that their pages may stay uncounted.
-    pub fn note(&mut self, action: &Action) {
+    /// failures are so rare that their pages may stay uncounted. `changed` is told how many bytes more or less the
+    /// program has mapped in a stack.
+    pub fn note(&mut self, action: &Action, mut changed: impl FnMut(NodeId, i64)) {
+        let changed = &mut changed;
+        let by = |stack: NodeId, in_hook: bool| (!in_hook).then_some(stack);
         match *action {
-            Action::Map { address, length, in_hook, .. } => self.add(address, length, !in_hook),
-            Action::Unmap { address, length } => drop(self.remove(address, length)),
+            Action::Map { address, length, stack, in_hook } => {
+                self.add(address, length, by(stack, in_hook), changed);
+            }
+            Action::Unmap { address, length } => drop(self.remove(address, length, changed)),
             Action::Remap { old_address, old_length, address, length, .. } => {
-                if let Some(is_own) = self.remove(old_address, old_length) {
-                    self.add(address, length, is_own);
+                // One mapping, so one stack's.
+                let mut grown = 0_i64;
+                let mut grow = |_: NodeId, change: i64| grown = grown.wrapping_add(change);
+                if let Some(by) = self.remove(old_address, old_length, &mut grow) {
+                    self.remove(address, length, changed);
+                    self.add(address, length, by, &mut grow);
+                    if let Some(stack) = by {
+                        changed(stack, grown);
+                    }
                 }
             }
-            Action::Break { from, address, in_hook, .. } => match address.checked_sub(from) {
-                Some(more) => self.add(from, more, !in_hook),
-                None => drop(self.remove(address, from - address)),
+            Action::Break { from, address, stack, in_hook } => match address.checked_sub(from) {
+                Some(more) => self.add(from, more, by(stack, in_hook), changed),
+                None => drop(self.remove(address, from - address, changed)),
             },
             _ => {}
         }
@@ -67,43 +79,53 @@ impl Pages {
     /// not seen.
     pub fn owner(&self, address: u64) -> Option<bool> {
         let (_, range) = self.ranges.range(..=address).next_back()?;
-        (address < range.end).then_some(range.is_own)
+        (address < range.end).then_some(range.by.is_some())
     }
 
     /// Replaces whatever was in a range.
-    fn add(&mut self, start: u64, length: u64, is_own: bool) {
-        self.remove(start, length);
+    fn add(&mut self, start: u64, length: u64, by: Option<NodeId>, changed: &mut impl FnMut(NodeId, i64)) {
+        self.remove(start, length, changed);
         let end = start.saturating_add(length);
         if end > start && self.ranges.len() < MOST_RANGES {
-            self.ranges.insert(start, Range { end, is_own });
-            self.held += if is_own { end - start } else { 0 };
+            self.ranges.insert(start, Range { end, by });
+            if let Some(stack) = by {
+                self.held += end - start;
+                changed(stack, (end - start).cast_signed());
+            }
         }
     }
 
-    /// Removes everything in a range; returns who owned its first page, if known.
+    /// Removes everything in a range; returns who mapped its first page, if known.
     // Cost: logarithmic in the ranges, plus one step for each range removed, which was added once.
-    fn remove(&mut self, start: u64, length: u64) -> Option<bool> {
+    fn remove(
+        &mut self,
+        start: u64,
+        length: u64,
+        changed: &mut impl FnMut(NodeId, i64),
+    ) -> Option<Option<NodeId>> {
         let end = start.saturating_add(length);
-        let mut owner = None;
+        let mut by = None;
         if end == start {
-            return owner;
+            return by;
         }
         loop {
             let last = self.ranges.range(..end).next_back().map(|(&first, &range)| (first, range));
-            let Some((first, range)) = last.filter(|(_, range)| range.end > start) else { return owner };
+            let Some((first, range)) = last.filter(|(_, range)| range.end > start) else { return by };
             self.ranges.remove(&first);
-            owner = Some(range.is_own);
+            by = Some(range.by);
             if first < start {
                 self.ranges.insert(first, Range { end: start, ..range });
             }
             if range.end > end {
                 self.ranges.insert(end, range);
             }
-            if range.is_own {
-                self.held -= range.end.min(end) - first.max(start);
+            if let Some(stack) = range.by {
+                let gone = range.end.min(end) - first.max(start);
+                self.held -= gone;
+                changed(stack, -gone.cast_signed());
             }
             if first <= start {
-                return owner;
+                return by;
             }
         }
     }
@@ -126,7 +148,7 @@ mod tests {
     fn ranges_are_cut_and_replaced() {
         let mut pages = Pages::default();
         let mut held = |action: &Action| {
-            pages.note(action);
+            pages.note(action, |_, _| ());
             pages.held
         };
         assert_eq!(held(&map(0x1000, 0x9000, false)), 0x9000);
@@ -148,7 +170,7 @@ mod tests {
     fn breaks_add_pages_and_remove_them() {
         let mut pages = Pages::default();
         let mut held = |from, address, in_hook| {
-            pages.note(&Action::Break { from, address, stack: NodeId::ROOT, in_hook });
+            pages.note(&Action::Break { from, address, stack: NodeId::ROOT, in_hook }, |_, _| ());
             pages.held
         };
         assert_eq!(held(0x1000, 0x9000, false), 0x8000);
@@ -165,12 +187,14 @@ mod tests {
         ) {
             let mut pages = Pages::default();
             let mut single: HashMap<u64, bool> = HashMap::new();
+            let mut told = 0;
+            let mut note = |pages: &mut Pages, action: &Action| pages.note(action, |_, change| told += change);
             for (start, length, kind, to) in steps {
                 let range = start..start + length;
                 let stack = NodeId::ROOT;
                 match kind {
                     0 => {
-                        pages.note(&Action::Unmap { address: start, length });
+                        note(&mut pages, &Action::Unmap { address: start, length });
                         single.retain(|page, _| !range.contains(page));
                     }
                     1 => {
@@ -181,18 +205,20 @@ mod tests {
                             continue;
                         }
                         let (old_address, old_length) = (start, length);
-                        pages.note(&Action::Remap { old_address, old_length, address: to, length, stack });
+                        let action = Action::Remap { old_address, old_length, address: to, length, stack };
+                        note(&mut pages, &action);
                         single.retain(|page, _| !range.contains(page));
                         single.extend((to..to + length).map(|page| (page, owner)));
                     }
                     kind => {
-                        pages.note(&map(start, length, kind == 3));
+                        note(&mut pages, &map(start, length, kind == 3));
                         single.extend(range.map(|page| (page, kind == 2)));
                     }
                 }
                 let own = single.values().filter(|&&is_own| is_own).count();
                 prop_assert_eq!(pages.held, own as u64);
             }
+            prop_assert_eq!(told, pages.held.cast_signed());
         }
     }
 }

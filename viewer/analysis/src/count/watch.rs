@@ -47,6 +47,9 @@ pub trait Watch {
     /// that: no gap, no pause, no life before the recording.
     fn freed_invalid(&mut self, _at: Instant, _free: &InvalidFree) {}
 
+    /// A process has mapped pages apart from its allocator, or unmapped them. What it never unmaps goes with it.
+    fn mapped(&mut self, _at: Instant, _mapping: &Mapping) {}
+
     /// An event was counted, after all births and deaths in it were reported.
     fn event(&mut self, _at: Instant, _event: &Event) {}
 }
@@ -62,6 +65,19 @@ pub struct Moved {
     pub temporary: Amount,
     /// The change of what is live.
     pub live: Amount,
+}
+
+/// A change of what a process has mapped apart from its allocator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mapping {
+    /// The process.
+    pub process: ProcessId,
+    /// The stack that mapped it, also when it is unmapped.
+    pub node: NodeId,
+    /// Bytes more, or fewer.
+    pub change: i64,
+    /// Precedes the part of the capture that is asked for.
+    pub is_before: bool,
 }
 
 /// Observes nothing.
@@ -108,6 +124,11 @@ impl<A: Watch, B: Watch> Watch for (A, B) {
     fn freed_invalid(&mut self, at: Instant, free: &InvalidFree) {
         self.0.freed_invalid(at, free);
         self.1.freed_invalid(at, free);
+    }
+
+    fn mapped(&mut self, at: Instant, mapping: &Mapping) {
+        self.0.mapped(at, mapping);
+        self.1.mapped(at, mapping);
     }
 
     #[inline]

@@ -7,7 +7,7 @@
 //!  observers              [ a0 a1 a2 ]  [ b0 b1 b2 ]
 //! ```
 
-use crate::count::watch::{Birth, Death, Instant, InvalidFree, Life, Watch};
+use crate::count::watch::{Birth, Death, Instant, InvalidFree, Life, Mapping, Watch};
 use std::fmt;
 
 /// An observer among others, and what its findings become in a context.
@@ -18,6 +18,8 @@ pub trait Observer<C, T> {
     fn died(&mut self, life: &Life<usize>, death: &Death);
     /// As of [`Watch`].
     fn freed_invalid(&mut self, at: Instant, free: &InvalidFree);
+    /// As of [`Watch`].
+    fn mapped(&mut self, at: Instant, mapping: &Mapping);
     /// What it found.
     fn finish(self: Box<Self>, context: &C) -> T;
 }
@@ -79,6 +81,10 @@ impl<C, T> Watch for Several<C, T> {
     fn freed_invalid(&mut self, at: Instant, free: &InvalidFree) {
         self.observers.iter_mut().for_each(|observer| observer.freed_invalid(at, free));
     }
+
+    fn mapped(&mut self, at: Instant, mapping: &Mapping) {
+        self.observers.iter_mut().for_each(|observer| observer.mapped(at, mapping));
+    }
 }
 
 /// An observer with what it keeps with blocks, by place.
@@ -112,6 +118,10 @@ impl<W: Watch, C, T> Observer<C, T> for Attaching<W, C, T> {
 
     fn freed_invalid(&mut self, at: Instant, free: &InvalidFree) {
         self.watch.freed_invalid(at, free);
+    }
+
+    fn mapped(&mut self, at: Instant, mapping: &Mapping) {
+        self.watch.mapped(at, mapping);
     }
 
     fn finish(self: Box<Self>, context: &C) -> T {

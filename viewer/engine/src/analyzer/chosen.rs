@@ -1,7 +1,7 @@
 //! Lives of the selected blocks.
 
 use analysis::query::{BlockFilter, Selection};
-use analysis::{Birth, Death, Instant, InvalidFree, Life, Watch};
+use analysis::{Birth, Death, Instant, InvalidFree, Life, Mapping, Watch};
 
 /// Tells an observer only of blocks that were born after a moment and pass a filter. Their lives end at the latest
 /// with the part of the capture that was asked for.
@@ -58,6 +58,14 @@ impl<W: Watch> Watch for Chosen<'_, W> {
     fn freed_invalid(&mut self, at: Instant, free: &InvalidFree) {
         if at.position > self.after {
             self.inner.freed_invalid(at, free);
+        }
+    }
+
+    fn mapped(&mut self, at: Instant, mapping: &Mapping) {
+        let Mapping { process, node, .. } = *mapping;
+        let selects = |selection: &mut Selection<'_>| selection.contains(process, None, node);
+        if self.sieve.takes_stack(process, node) && self.selection.as_mut().is_none_or(selects) {
+            self.inner.mapped(at, &Mapping { is_before: at.position <= self.after, ..*mapping });
         }
     }
 }

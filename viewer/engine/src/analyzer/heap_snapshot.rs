@@ -179,7 +179,7 @@ impl Watch for SnapshotBuilder {
         let Some(&process) = self.processes.get(event.thread.index()) else { return };
         let Some(followed) = self.before(process, at) else { return };
         let memory = &mut followed.memory;
-        memory.pages.note(&event.action);
+        memory.pages.note(&event.action, |_, _| ());
         memory.has_own_break |= matches!(event.action, Action::Break { in_hook: false, .. });
         followed.interruptions += u64::from(matches!(event.action, Action::GapBegin | Action::Pause));
     }

@@ -240,10 +240,9 @@ fn next_commands(loaded: &Loaded, Left { leaked, held, .. }: &Left, command: &'s
 /// What helps if memory apart from the heap is what counts, or if the heap is not there.
 fn beside_heap(loaded: &Loaded, file: &str) -> Option<(String, &'static str)> {
     let metadata = &loaded.tables.metadata;
-    let has_blocks = metadata.aggregate().is_none() && metadata.sample_interval == 0;
     let held = loaded.profile.peak.held.bytes;
-    if outside_of_heap(loaded).is_some() && has_blocks {
-        return Some((format!("pages {file}"), "which pages the heap keeps; the rest is outside of it"));
+    if outside_of_heap(loaded).is_some() && metadata.aggregate().is_none() {
+        return Some((format!("blocks --by mapping {file}"), "who mapped memory outside the heap"));
     }
     if loaded.most_resident().is_none_or(|resident| resident >= held) {
         return None;

@@ -1,0 +1,48 @@
+//! `mapped`: memory that was mapped apart from the allocators.
+
+use super::{View, of_blocks};
+use crate::table::{Column, Document, Row, Table, Title, Value, phrase};
+use analysis::lifetimes::{Mapped, MappedRow};
+
+pub(super) const VIEW: View = View {
+    id: "mapped",
+    by: "mapping",
+    about: "Show who mapped memory outside the heap",
+    source: of_blocks!(|_| Mapped::default(), |_, found: Mapped| mapped(&found.finish())),
+};
+
+/// The stacks that map pages themselves, those that had most at once first.
+pub fn mapped(rows: &[MappedRow]) -> Document {
+    let sum = |of: fn(&MappedRow) -> i64| rows.iter().map(of).fold(0, i64::saturating_add);
+    let title = phrase![
+        Value::bytes(sum(|row| row.mapped)),
+        " mapped outside the heap, ",
+        Value::bytes(sum(|row| row.held)),
+        " of that until the end"
+    ];
+    let columns = [
+        Column::field("pid"),
+        Column::new("peak_bytes", "peak"),
+        Column::new("held_bytes", "held"),
+        Column::new("mapped_bytes", "mapped"),
+        Column::new("calls", "calls"),
+    ];
+    let row = |row: &MappedRow| {
+        let cells = [
+            Value::Process(row.process),
+            Value::bytes(row.peak),
+            Value::bytes(row.held),
+            Value::bytes(row.mapped),
+            Value::count(row.calls),
+        ];
+        Row::new(cells, Value::Stack(row.node))
+    };
+    let table = Table::new("rows", columns.map(|column| column.width(10)), "stack").named("stack");
+    let notes = vec![
+        "peak: the most that a stack had mapped at once; held: what it never unmapped".into(),
+        "this is address space, by mmap and brk, without what allocators, the loader and libc map for themselves; \
+         `resident` shows which of it is in memory"
+            .into(),
+    ];
+    Document { notes, ..Document::new("mapped", Title::Words(title), [table.rows(rows.iter().map(row))]) }
+}
