@@ -28,7 +28,8 @@ use std::borrow::Cow;
 /// assert_eq!(short_name("<alloc::vec::Vec<u8>>::with_capacity"), "alloc::vec::Vec::with_capacity");
 /// ```
 pub fn short_name(name: &str) -> Cow<'_, str> {
-    if !name.contains(['<', '(', '[', ' ']) || is_operator_of_ocaml(name) || is_of_script(name) {
+    // Without brackets a space belongs to the name, as in Lua's `main chunk`.
+    if !name.contains(['<', '(', '[']) || is_operator_of_ocaml(name) || is_of_script(name) {
         return Cow::Borrowed(name);
     }
     if let Some(initializer) = initializer_of_java(name) {
@@ -102,6 +103,7 @@ mod tests {
     fn cpp_names_lose_types() {
         check(&[
             ("f(int, char const*)", "f"),
+            ("main chunk", "main chunk"),
             ("ns::T<A<B>, C>::f<D>(E<F>) const", "ns::T::f"),
             ("std::pair<int, int> make<int>(int)", "make"),
             ("unsigned long const* ns::f<int>(int) volatile &&", "ns::f"),
