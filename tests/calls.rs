@@ -156,6 +156,9 @@ fn mappings_that_stay_when_they_are_moved_count() {
     let view = capture.json(&["blocks", "--by", "mapping"]);
     let rows = view["rows"].as_array().expect("the view has rows");
     let sum = |field: &str| rows.iter().map(|row| row[field].as_i64().unwrap()).sum::<i64>();
+    let of_size = capture.show(&["blocks", "--by", "mapping", "--size", "8"]);
+    let is_refused = of_size.stderr.contains("leave --thread, --size");
+    assert_eq!((of_size.code, is_refused), (2, true), "{}", of_size.stderr);
     let sums = ["mapped_bytes", "held_bytes"].map(sum);
     assert_eq!(
         sums,

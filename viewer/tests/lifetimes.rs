@@ -585,7 +585,7 @@ fn documents(made: &Made) -> Vec<(&'static str, String)> {
     let (loaded, watch) = watched(made, |tables| Temporary::new(1_000_000, tables));
     view(&loaded, views::temporary(&watch.finish(), 1_000_000));
     let (loaded, watch) = watched(made, |_| Mapped::default());
-    view(&loaded, views::mapped(&watch.finish()));
+    view(&loaded, views::mapped(&loaded, &watch.finish()));
     let (loaded, watch) = watched(made, |_| History::new(0x3000, 10));
     let (entries, earlier) = watch.finish();
     view(&loaded, views::history(&loaded, 0x3000, &entries, earlier));

@@ -55,6 +55,17 @@ impl BlocksArguments {
         )))
     }
 
+    /// Refuses what tells blocks of a stack apart.
+    pub(super) fn refuse_parts_of_stacks(&self) -> Result<(), Failure> {
+        let query = self.selection.query();
+        if query.heap.is_none() && !query.filter.divides_stacks() {
+            return Ok(());
+        }
+        Err(Failure::usage(anyhow!(
+            "memory outside the heap is known by process and stack: leave --thread, --size, --during and --heap out"
+        )))
+    }
+
     /// The format of the output.
     pub(super) fn format(&self) -> Format {
         self.formatting.format()

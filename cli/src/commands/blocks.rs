@@ -28,6 +28,9 @@ pub(crate) struct Arguments {
 
 /// Prints them.
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
+    if !arguments.by.divides_stacks() {
+        arguments.blocks.refuse_parts_of_stacks()?;
+    }
     let (loaded, document) = arguments.blocks.question(|question| arguments.by.ask(question))?;
     arguments.blocks.print(&loaded, &document)
 }

@@ -145,6 +145,12 @@ impl View {
         VIEWS.into_iter().find(|view| view.id == id)
     }
 
+    /// Whether it can be of some blocks of a stack only, as those of a thread or of a size: what is mapped is not
+    /// followed that far.
+    pub fn divides_stacks(&self) -> bool {
+        self.id != mapped::VIEW.id
+    }
+
     /// The view with such rows.
     pub fn by(word: &str) -> Option<&'static View> {
         VIEWS.into_iter().find(|view| view.by == word)
