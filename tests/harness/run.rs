@@ -9,8 +9,8 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Time limit of one process: far above what any needs, even on a loaded machine.
-const LIMIT: Timespec = Timespec { tv_sec: 180, tv_nsec: 0 };
+/// Time limit of one process: far above what any needs, even on a loaded machine, where Spark takes minutes.
+const LIMIT: Timespec = Timespec { tv_sec: 400, tv_nsec: 0 };
 
 /// What a process left when it ended.
 #[derive(Debug)]
