@@ -12,7 +12,7 @@ mod stack_list;
 mod table_list;
 mod worker;
 
-pub(crate) use answer::{Answer, Changes, History, View};
+pub(crate) use answer::{Answer, Changes, History, View, held_by};
 #[cfg(test)]
 pub(crate) use ask::Asked;
 pub(crate) use ask::{cells, header, heads, numbers, rank, steps};

@@ -26,8 +26,17 @@ impl Answers {
         self.known.iter().rev().find(|(known, _)| known == request).map(|(_, answer)| answer)
     }
 
-    /// The latest suitable answer, shown until the right one arrives.
-    pub(crate) fn latest<T>(&self, suits: impl Fn(&Request, &Answer) -> Option<T>) -> Option<T> {
-        self.known.iter().rev().find_map(|(request, answer)| suits(request, answer))
+    /// What `kind` takes out of the answer to a request; until that arrives, out of the latest one like it.
+    pub(crate) fn shown<T>(&self, request: &Request, kind: impl Fn(&Answer) -> Option<T>) -> Option<T> {
+        match self.to(request) {
+            Some(answer) => kind(answer),
+            None => self.latest(request, kind),
+        }
+    }
+
+    /// The same of the latest answer to a request like this one.
+    pub(crate) fn latest<T>(&self, request: &Request, kind: impl Fn(&Answer) -> Option<T>) -> Option<T> {
+        let alike = self.known.iter().rev().filter(|(known, _)| known.is_like(request));
+        alike.map(|(_, answer)| answer).find_map(kind)
     }
 }

@@ -5,7 +5,7 @@ use super::page::Page;
 use super::state::Model;
 use super::wrap::wrapped;
 use crate::catalogue;
-use crate::work::{Answer, Question, Request, RetainedMemory, StackList, at};
+use crate::work::{Question, Request, RetainedMemory, StackList, at, held_by};
 use analysis::query::Part;
 use analysis::{Metric, Opening};
 use capture::NodeId;
@@ -41,23 +41,13 @@ impl Model {
 
     /// What is known about the scan or, until it is answered, about the last one.
     pub(crate) fn retained(&self) -> Option<Arc<RetainedMemory>> {
-        match self.answers.to(&Request::Retained(self.scan()?)) {
-            Some(Answer::Retained(kept)) => Some(kept.clone()),
-            Some(_) => None,
-            None => self.answers.latest(|_, answer| match answer {
-                Answer::Retained(kept) => Some(kept.clone()),
-                _ => None,
-            }),
-        }
+        self.answers.shown(&Request::Retained(self.scan()?), held_by!(Retained))
     }
 
     /// Why nothing is known about it and nothing will be.
     pub(crate) fn why_nothing_is_kept(&self) -> Option<String> {
         let Some(number) = self.scan() else { return Some(catalogue::NO_SCAN.to_owned()) };
-        match self.answers.to(&Request::Retained(number))? {
-            Answer::Failed(reason) => Some(reason.clone()),
-            _ => None,
-        }
+        self.answers.to(&Request::Retained(number)).and_then(held_by!(Failed))
     }
 
     /// The rows of the page: what stacks, roots or classes retain, or what is unreachable; none on other pages.

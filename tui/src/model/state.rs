@@ -14,7 +14,7 @@ use super::wrap::wrapped;
 use crate::catalogue;
 use crate::work::{
     Answer, Changes, Compare, Document, History, Place, Question, Request, RetainedMemory, SourceText,
-    StackList, View, place_of,
+    StackList, View, held_by, place_of,
 };
 use analysis::{Amount, LabelId, Metric, Opening};
 use engine::Loaded;
@@ -120,11 +120,8 @@ impl Model {
             requests.push(Request::History(None));
             requests.extend(self.time.window.map(|window| Request::History(Some(window))));
         }
-        requests.extend(self.detail_request());
+        requests.extend(self.text_request());
         requests.extend(self.scan_request());
-        if let Some(topic) = self.page.topic(self.compare()) {
-            requests.push(Request::Text(topic, question.clone(), self.areas().body.width));
-        }
         if self.page == Page::Changes {
             requests.push(Request::Changes(self.compare()));
         }
@@ -140,11 +137,8 @@ impl Model {
     /// Why the page has nothing to show and never will; not for pages about a scan.
     pub(crate) fn why_nothing_is_shown(&self) -> Option<String> {
         let of_view = Request::View(self.question.clone());
-        let failed = |request: &Request| match self.answers.to(request)? {
-            Answer::Failed(reason) => Some(reason.clone()),
-            _ => None,
-        };
-        std::iter::once(of_view).chain(self.requests()).find_map(|request| failed(&request))
+        let failed = |request| self.answers.to(&request).and_then(held_by!(Failed));
+        std::iter::once(of_view).chain(self.requests()).find_map(failed)
     }
 
     /// Takes an answer.
@@ -245,53 +239,32 @@ impl Model {
 
     /// The view to show: that of the question or, until it arrives, the latest one.
     pub(crate) fn view(&self) -> Option<Arc<View>> {
-        let is_view = |_: &Request, answer: &Answer| match answer {
-            Answer::View(view) => Some(view.clone()),
-            _ => None,
-        };
-        self.view_of_question().or_else(|| self.answers.latest(is_view))
+        let request = Request::View(self.question.clone());
+        self.view_of_question().or_else(|| self.answers.latest(&request, held_by!(View)))
     }
 
     fn view_of_question(&self) -> Option<Arc<View>> {
-        match self.answers.to(&Request::View(self.question.clone())) {
-            Some(Answer::View(view)) => Some(view.clone()),
-            _ => None,
-        }
+        self.answers.to(&Request::View(self.question.clone())).and_then(held_by!(View))
     }
 
     /// The heap over the visible time or, until it arrives, over all of it.
     pub(crate) fn history(&self) -> Option<Arc<History>> {
-        let known = |window| match self.answers.to(&Request::History(window)) {
-            Some(Answer::History(history)) => Some(history.clone()),
-            _ => None,
-        };
+        let known = |window| self.answers.to(&Request::History(window)).and_then(held_by!(History));
         known(self.time.window).or_else(|| known(None))
     }
 
     /// The text of the page; until it arrives, that of another question.
     pub(crate) fn document(&self) -> Option<Arc<Document>> {
-        if let Some(request) = self.detail_request() {
-            return match self.answers.to(&request) {
-                Some(Answer::Text(document)) => Some(document.clone()),
-                _ => None,
-            };
-        }
-        let topic = self.page.topic(self.compare())?;
-        let width = self.areas().body.width;
-        match self.answers.to(&Request::Text(topic, self.question.clone(), width)) {
-            Some(Answer::Text(document)) => Some(document.clone()),
-            Some(_) => None,
-            None => self.answers.latest(|request, answer| match (request, answer) {
-                (Request::Text(of, ..), Answer::Text(document)) if *of == topic => Some(document.clone()),
-                _ => None,
-            }),
-        }
+        self.answers.shown(&self.text_request()?, held_by!(Text))
     }
 
-    /// The request of the page about one function.
-    fn detail_request(&self) -> Option<Request> {
-        let name = self.detail.clone().filter(|_| self.page == Page::Function)?;
-        Some(Request::Detail(name, self.question.clone(), self.areas().body.width))
+    /// The request for the text of the page.
+    fn text_request(&self) -> Option<Request> {
+        let (question, width) = (self.question.clone(), self.areas().body.width);
+        if self.page == Page::Function {
+            return Some(Request::Detail(self.detail.clone()?, question, width));
+        }
+        Some(Request::Text(self.page.topic(self.compare())?, question, width))
     }
 
     /// The rows of the page; until they arrive, those of another question.
@@ -299,15 +272,7 @@ impl Model {
         if let Some(list) = self.retained_list() {
             return Some(list);
         }
-        let topic = self.page.list()?;
-        match self.answers.to(&Request::List(topic, self.question.clone())) {
-            Some(Answer::List(list)) => Some(list.clone()),
-            Some(_) => None,
-            None => self.answers.latest(|request, answer| match (request, answer) {
-                (Request::List(of, _), Answer::List(list)) if *of == topic => Some(list.clone()),
-                _ => None,
-            }),
-        }
+        self.answers.shown(&Request::List(self.page.list()?, self.question.clone()), held_by!(List))
     }
 
     /// The two sides of the pages about changes.
@@ -322,14 +287,7 @@ impl Model {
 
     /// The changes; until they arrive, those between two other sides.
     pub(crate) fn changed(&self) -> Option<Arc<Changes>> {
-        match self.answers.to(&Request::Changes(self.compare())) {
-            Some(Answer::Changes(changes)) => Some(changes.clone()),
-            Some(_) => None,
-            None => self.answers.latest(|_, answer| match answer {
-                Answer::Changes(changes) => Some(changes.clone()),
-                _ => None,
-            }),
-        }
+        self.answers.shown(&Request::Changes(self.compare()), held_by!(Changes))
     }
 
     /// The flame graph of the page; none where it has none.
@@ -352,10 +310,7 @@ impl Model {
 
     /// The source of the selected line.
     pub(crate) fn source(&self) -> Option<Arc<SourceText>> {
-        match self.answers.to(&Request::Source(self.place()?.path)) {
-            Some(Answer::Source(source)) => Some(source.clone()),
-            _ => None,
-        }
+        self.answers.to(&Request::Source(self.place()?.path)).and_then(held_by!(Source))
     }
 
     /// The position in the list or text of this page.

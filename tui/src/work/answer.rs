@@ -85,3 +85,14 @@ pub(crate) enum Answer {
     /// Another recording has replaced the capture's file.
     Replaced,
 }
+
+/// A function that takes out what an answer of this kind holds.
+macro_rules! held_by {
+    ($kind:ident) => {
+        |answer: &$crate::work::Answer| match answer {
+            $crate::work::Answer::$kind(held) => Some(held.clone()),
+            _ => None,
+        }
+    };
+}
+pub(crate) use held_by;

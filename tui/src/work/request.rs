@@ -140,3 +140,17 @@ pub(crate) enum Request {
     /// A source file.
     Source(PathBuf),
 }
+
+impl Request {
+    /// True when the answer to the other request may stand for that to this one until it arrives: on the same page.
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Text(topic, ..), Self::Text(other, ..)) => topic == other,
+            (Self::List(topic, _), Self::List(other, _)) => topic == other,
+            (Self::View(_), Self::View(_))
+            | (Self::Changes(_), Self::Changes(_))
+            | (Self::Retained(_), Self::Retained(_)) => true,
+            _ => false,
+        }
+    }
+}
