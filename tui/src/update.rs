@@ -164,12 +164,8 @@ fn execute(model: &mut Model, command: Command) -> Option<Effect> {
         Command::CopyMarkdown => return Some(Effect::Copy(copy::markdown(model, copy::Into::Clipboard))),
         Command::Write => typed::ask_file(model),
         Command::Edit => return edit(model),
-        Command::Back => {
-            model.back();
-        }
-        Command::Forward => {
-            model.forward();
-        }
+        Command::Back => model.back(),
+        Command::Forward => model.forward(),
         Command::Help => model.help = Some(Cursor::default()),
         Command::Quit => return Some(Effect::Quit),
     }
@@ -197,8 +193,7 @@ fn edit(model: &mut Model) -> Option<Effect> {
 
 /// A place of the selected function: the first that one of its frames has.
 fn place_of_function(model: &Model) -> Option<Place> {
-    let (label, loaded) = (model.function()?, model.function_loaded()?);
-    let loaded = &*loaded;
+    let (label, loaded) = model.function()?;
     let frames = (0..loaded.tables.frames.len()).map(capture::FrameId::from_index);
     let mut steps = frames.flat_map(|frame| loaded.names.steps(frame)).filter(|step| step.label == label);
     steps.find_map(|step| crate::work::place(loaded, step))

@@ -101,10 +101,10 @@ fn outline(model: &Model, most: usize) -> Option<(Outline, usize)> {
             Some((outline, left_out))
         }
         Page::Functions => {
-            let (view, _) = model.functions.view()?;
+            let view = model.functions.view()?;
             let rows = (0..model.functions.len().min(most)).filter_map(|place| model.functions.row(place));
             let whole = view.question.metric.of(&view.loaded.profile.total);
-            let rows = rows.map(|row| named(view, row.label, [row.total, whole], row.own, 0));
+            let rows = rows.map(|(label, total, own)| named(view, label, [total, whole], own, 0));
             let outline = Outline { title, columns: columns(view), rows: rows.collect() };
             Some((outline, model.functions.len().saturating_sub(most)))
         }

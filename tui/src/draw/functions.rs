@@ -1,18 +1,17 @@
 //! The three lists of functions.
 
-use super::cut::before;
-use super::tree::{function_numbers, heading, name, pane, places};
-use super::{Theme, put, put_at, tint};
+use super::tree::{heading, pane, row_of};
+use super::{Theme, put, tint};
 use crate::catalogue;
 use crate::model::{Focus, Model, layout};
-use crate::work::{View, numbers};
+use crate::work::View;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use report::text::fit_name;
 
 /// Draws the page.
 pub(super) fn draw(buffer: &mut Buffer, body: Rect, model: &Model, theme: &Theme) {
-    let Some((view, _)) = model.functions.view() else { return };
+    let Some(view) = model.functions.view() else { return };
     for (focus, area) in layout::functions(body) {
         let has_focus = model.functions.focus == focus;
         match focus {
@@ -26,15 +25,11 @@ pub(super) fn draw(buffer: &mut Buffer, body: Rect, model: &Model, theme: &Theme
 fn functions(buffer: &mut Buffer, area: Rect, model: &Model, view: &View, has_focus: bool, theme: &Theme) {
     put(buffer, area, 0, &heading(view, area.width, "self", "function"), theme.detail());
     let rows = layout::below_header(area);
-    let (own_at, name_at) = places(area.width);
     let cursor = model.functions.cursor;
     for place in 0..rows.height {
         let at = cursor.top + usize::from(place);
-        let Some(row) = model.functions.row(at) else { break };
-        let (numbers, own) = function_numbers(view, row.total, row.own);
-        put(buffer, rows, place, before(&numbers, own_at), theme.value());
-        put_at(buffer, rows, own_at, place, &own, theme.detail());
-        name(buffer, rows, name_at, place, view, row.label, "", theme);
+        let Some((label, total, own)) = model.functions.row(at) else { break };
+        row_of(buffer, rows, place, view, (label, total, Some(own), ""), theme);
         if at == cursor.selected {
             tint(buffer, rows, place, theme.selected(has_focus));
         }
@@ -42,18 +37,14 @@ fn functions(buffer: &mut Buffer, area: Rect, model: &Model, view: &View, has_fo
 }
 
 fn callers(buffer: &mut Buffer, area: Rect, model: &Model, view: &View, has_focus: bool, theme: &Theme) {
-    let (metric, whole) = (view.question.metric, view.question.metric.of(&view.loaded.profile.total));
     let selected = model.functions.selected().map(|label| fit_name(&view.loaded.names, label, 40));
     let title = catalogue::callers_of(&selected.unwrap_or_default());
     put(buffer, area, 0, &heading(view, area.width, "", &title), theme.detail());
     let rows = layout::below_header(area);
-    let (own_at, name_at) = places(area.width);
     let (cursor, callers) = (model.functions.callers_cursor, model.functions.callers());
     for (place, at) in (0..rows.height).zip(cursor.top..callers.len()) {
         let (label, amount) = callers[at];
-        let numbers = numbers(&view.loaded, metric, amount, whole);
-        put(buffer, rows, place, before(&numbers, own_at), theme.value());
-        name(buffer, rows, name_at, place, view, label, "", theme);
+        row_of(buffer, rows, place, view, (label, amount, None, ""), theme);
         if at == cursor.selected {
             tint(buffer, rows, place, theme.selected(has_focus));
         }

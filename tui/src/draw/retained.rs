@@ -101,8 +101,7 @@ fn row_of(buffer: &mut Buffer, area: Rect, place: u16, kept: &RetainedMemory, ro
     let (first, others) = numbers(area.width, node.total, kept.own(row.id), whole);
     let column = put(buffer, area, place, &first, theme.value());
     let column = put_at(buffer, area, column, place, &others, theme.detail()) + 2;
-    let before = format!("{}{}", lead(row), mark(row));
-    let column = put_at(buffer, area, column, place, &before, theme.detail());
+    let column = put_at(buffer, area, column, place, &(lead(row) + mark(row)), theme.detail());
     let label = kept.label(node.label);
     let style = match label.target {
         RowTarget::For(Holder::Stack(_)) => theme.name(),

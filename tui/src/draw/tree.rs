@@ -4,7 +4,7 @@ use super::cut::before;
 use super::{Theme, put, put_at, tint};
 use crate::model::{Model, Pane, Row, layout};
 use crate::work::{View, header, numbers, rank};
-use analysis::{Amount, Kind, LabelId, Tree};
+use analysis::{Amount, Kind, LabelId};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use report::text::fit_name;
@@ -13,7 +13,7 @@ use report::text::fit_name;
 const WIDE: u16 = 100;
 
 /// The columns of the own part and of the name in an area of this width.
-pub(super) fn places(width: u16) -> (u16, u16) {
+fn places(width: u16) -> (u16, u16) {
     if width < WIDE { (20, 33) } else { (32, 45) }
 }
 
@@ -38,23 +38,40 @@ pub(super) fn pane(buffer: &mut Buffer, area: Rect, pane: &Pane, has_focus: bool
     put(buffer, area, 0, &heading(view, area.width, "self", "function"), theme.detail());
     let rows = layout::below_header(area);
     for (place, row) in (0..).zip(pane.rows(usize::from(rows.height))) {
-        row_of(buffer, rows, place, view, tree, &row, theme);
+        let (node, lead) = (tree.node(row.id), lead(&row) + mark(&row));
+        row_of(buffer, rows, place, view, (node.label, node.total, Some(tree.own(row.id)), &lead), theme);
         if row.is_selected {
             tint(buffer, rows, place, theme.selected(has_focus));
         }
     }
 }
 
-fn row_of(buffer: &mut Buffer, area: Rect, place: u16, view: &View, tree: &Tree, row: &Row, theme: &Theme) {
-    let metric = view.question.metric;
-    let whole = metric.of(&view.loaded.profile.total);
-    let node = tree.node(row.id);
+/// A row: its total, its own part, which is blank where it has none, and its name behind a lead, cut to the rest of the
+/// row.
+pub(super) fn row_of(
+    buffer: &mut Buffer,
+    area: Rect,
+    place: u16,
+    view: &View,
+    (label, total, own, lead): (LabelId, Amount, Option<Amount>, &str),
+    theme: &Theme,
+) {
+    let (metric, names) = (view.question.metric, &view.loaded.names);
     let (own_at, name_at) = places(area.width);
-    let numbers = numbers(&view.loaded, metric, node.total, whole);
+    let numbers = numbers(&view.loaded, metric, total, metric.of(&view.loaded.profile.total));
     put(buffer, area, place, before(&numbers, own_at), theme.value());
-    put_at(buffer, area, own_at, place, &own(view, tree, row.id), theme.detail());
-    let before = format!("{}{}", lead(row), mark(row));
-    name(buffer, area, name_at, place, view, node.label, &before, theme);
+    if let Some(own) = own {
+        let own = if own.is_zero() { String::new() } else { rank(&view.loaded, metric, own) };
+        put_at(buffer, area, own_at, place, &format!("{own:>11}"), theme.detail());
+    }
+    let column = put_at(buffer, area, name_at, place, lead, theme.detail());
+    let room = usize::from(area.width.saturating_sub(column));
+    let kind = names.label(label).kind;
+    let style = match (kind, process_of(view, label)) {
+        (Kind::Process, Some(process)) => theme.heading().patch(theme.process(process)),
+        _ => theme.of_kind(kind),
+    };
+    put_at(buffer, area, column, place, &fit_name(names, label, room), style);
 }
 
 /// The mark that says whether a row is open.
@@ -74,46 +91,8 @@ pub(super) fn lead(row: &Row) -> String {
     }
 }
 
-/// A function's own part; blank if it has none, as containers do.
-pub(super) fn own(view: &View, tree: &Tree, id: u32) -> String {
-    let own = tree.own(id);
-    let text = if own.is_zero() { String::new() } else { rank(&view.loaded, view.question.metric, own) };
-    format!("{text:>11}")
-}
-
-/// A name, cut to the rest of the row.
-#[expect(clippy::too_many_arguments, reason = "where, what, and how it looks")]
-pub(super) fn name(
-    buffer: &mut Buffer,
-    area: Rect,
-    column: u16,
-    row: u16,
-    view: &View,
-    label: LabelId,
-    lead: &str,
-    theme: &Theme,
-) {
-    let column = put_at(buffer, area, column, row, lead, theme.detail());
-    let room = usize::from(area.width.saturating_sub(column));
-    let names = &view.loaded.names;
-    let kind = names.label(label).kind;
-    let style = match (kind, process_of(view, label)) {
-        (Kind::Process, Some(process)) => theme.heading().patch(theme.process(process)),
-        _ => theme.of_kind(kind),
-    };
-    put_at(buffer, area, column, row, &fit_name(names, label, room), style);
-}
-
 /// The first process of a name.
 pub(super) fn process_of(view: &View, label: LabelId) -> Option<capture::ProcessId> {
     let processes = (0..view.loaded.tables.processes.len()).map(capture::ProcessId::from_index);
     processes.into_iter().find(|&process| view.loaded.names.process(process) == label)
-}
-
-/// The numbers of a function: its total and its own part.
-pub(super) fn function_numbers(view: &View, total: Amount, own: Amount) -> (String, String) {
-    let metric = view.question.metric;
-    let whole = metric.of(&view.loaded.profile.total);
-    let own = if own.is_zero() { String::new() } else { rank(&view.loaded, metric, own) };
-    (numbers(&view.loaded, metric, total, whole), format!("{own:>11}"))
 }

@@ -4,7 +4,7 @@ use super::cursor::Cursor;
 use super::pane::Pane;
 use super::visible_tree::Order;
 use crate::work::View;
-use analysis::{Amount, FunctionCost, LabelId, Metric, Opening, Tree};
+use analysis::{Amount, FunctionCost, LabelId, Opening, Tree};
 use std::sync::Arc;
 
 /// The list that keys act on.
@@ -17,17 +17,6 @@ pub(crate) enum Focus {
     Callers,
     /// What the selected function calls.
     Below,
-}
-
-/// A row of the list of functions.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct FunctionRow {
-    /// The function.
-    pub(crate) label: LabelId,
-    /// Including everything that it calls.
-    pub(crate) total: Amount,
-    /// Its own part.
-    pub(crate) own: Amount,
 }
 
 /// The page of functions.
@@ -43,7 +32,6 @@ pub(crate) struct Functions {
     /// The tree below the selected function.
     pub(crate) below: Pane,
     callers: Arc<[(LabelId, Amount)]>,
-    order: Order,
 }
 
 impl Functions {
@@ -52,8 +40,7 @@ impl Functions {
         if self.view.as_ref().is_some_and(|shown| Arc::ptr_eq(shown, view)) {
             return;
         }
-        let name = self.selected().zip(self.view.as_ref());
-        let name = name.map(|(label, view)| view.loaded.names.label(label).name.clone());
+        let name = self.selected_name();
         self.view = Some(view.clone());
         self.callers = Arc::from([]);
         if let Some(label) = name.and_then(|name| find(view, &name)) {
@@ -88,21 +75,26 @@ impl Functions {
         self.view.as_ref().map_or(0, |view| view.functions.len() + 1)
     }
 
-    /// A row of the list.
-    pub(crate) fn row(&self, place: usize) -> Option<FunctionRow> {
+    /// A row of the list: a function, what it has including everything that it calls, and its own part.
+    pub(crate) fn row(&self, place: usize) -> Option<(LabelId, Amount, Amount)> {
         let view = self.view.as_ref()?;
         let Some(place) = place.checked_sub(1) else {
-            let total = view.tree.node(Tree::ROOT).total;
-            return Some(FunctionRow { label: LabelId::EVERYTHING, total, own: Amount::ZERO });
+            return Some((LabelId::EVERYTHING, view.tree.node(Tree::ROOT).total, Amount::ZERO));
         };
         let place = *self.places(view).get(place)?;
         let FunctionCost { label, total, own, .. } = *view.functions.get(place as usize)?;
-        Some(FunctionRow { label, total, own })
+        Some((label, total, own))
     }
 
     /// The function that the other lists are about.
     pub(crate) fn selected(&self) -> Option<LabelId> {
-        self.row(self.cursor.selected).map(|row| row.label)
+        self.row(self.cursor.selected).map(|(label, ..)| label)
+    }
+
+    /// Its name.
+    pub(crate) fn selected_name(&self) -> Option<String> {
+        let (label, view) = self.selected().zip(self.view.as_ref())?;
+        Some(view.loaded.names.label(label).name.clone())
     }
 
     /// The callers of the selected function.
@@ -119,9 +111,19 @@ impl Functions {
         }
     }
 
-    /// The view on the page, and the metric.
-    pub(crate) fn view(&self) -> Option<(&Arc<View>, Metric)> {
-        self.view.as_ref().map(|view| (view, view.question.metric))
+    /// The view on the page.
+    pub(crate) fn view(&self) -> Option<&Arc<View>> {
+        self.view.as_ref()
+    }
+
+    /// The position in the list with the focus, and the length of that list; none if the tree has the focus.
+    pub(crate) fn list(&mut self) -> Option<(&mut Cursor, usize)> {
+        let (functions, callers) = (self.len(), self.callers.len());
+        match self.focus {
+            Focus::Functions => Some((&mut self.cursor, functions)),
+            Focus::Callers => Some((&mut self.callers_cursor, callers)),
+            Focus::Below => None,
+        }
     }
 
     /// Makes a function the selected one.
@@ -130,19 +132,14 @@ impl Functions {
         self.focus = Focus::Functions;
     }
 
-    /// The order of the list.
-    pub(crate) fn order(&self) -> Order {
-        self.order
-    }
-
-    /// Sorts the list by another order.
-    pub(crate) fn set_order(&mut self, order: Order) {
+    /// Sorts the list and the tree by the next order, and returns it.
+    pub(crate) fn sort(&mut self) -> Order {
         let selected = self.selected();
-        self.order = order;
-        self.below.set_order(order);
+        let order = self.below.sort();
         if let Some(label) = selected {
             self.place_at(label);
         }
+        order
     }
 
     /// Selects the next function whose name passes; false when there is none.
@@ -150,7 +147,7 @@ impl Functions {
         let Some(view) = self.view.clone() else { return false };
         let count = self.len();
         let is_it = |place: &usize| {
-            self.row(*place).is_some_and(|row| passes(&view.loaded.names.label(row.label).name))
+            self.row(*place).is_some_and(|(label, ..)| passes(&view.loaded.names.label(label).name))
         };
         let found = (1..=count).map(|step| (self.cursor.selected + step) % count.max(1)).find(is_it);
         self.cursor.selected = found.unwrap_or(self.cursor.selected);
@@ -158,13 +155,13 @@ impl Functions {
     }
 
     fn place_at(&mut self, label: LabelId) {
-        let place = (0..self.len()).find(|&place| self.row(place).is_some_and(|row| row.label == label));
+        let place = (0..self.len()).find(|&place| self.row(place).is_some_and(|(of, ..)| of == label));
         self.cursor.selected = place.unwrap_or(self.cursor.selected);
     }
 
     fn places<'v>(&self, view: &'v View) -> &'v [u32] {
         let [total, own, name] = &view.orders;
-        match self.order {
+        match self.below.order() {
             Order::Total => total,
             Order::Own => own,
             Order::Name => name,

@@ -101,11 +101,12 @@ impl<V: Labelled> Pane<V> {
         self.order
     }
 
-    /// Sorts siblings by another order.
-    pub(crate) fn set_order(&mut self, order: Order) {
-        self.order = order;
+    /// Sorts siblings by the next order, and returns it.
+    pub(crate) fn sort(&mut self) -> Order {
+        self.order = self.order.next();
         self.memo = Memo::default();
         self.top = self.selected;
+        self.order
     }
 
     /// The rows in the window, which is scrolled to include the selected one.

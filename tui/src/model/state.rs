@@ -3,7 +3,7 @@
 use super::answers::Answers;
 use super::cursor::Cursor;
 use super::flame::Flame;
-use super::functions::{Focus, Functions};
+use super::functions::Functions;
 use super::layout::{self, Areas};
 use super::page::Page;
 use super::pane::Pane;
@@ -333,31 +333,20 @@ impl Model {
         if self.is_inverted { &mut self.inverted } else { &mut self.tree }
     }
 
-    /// The selected function of any page.
-    pub(crate) fn function(&self) -> Option<LabelId> {
-        match self.page {
-            Page::Functions => self.functions.focused(),
-            Page::Tree => self.pane().label(),
-            Page::Flame | Page::Changes => self.graph()?.label(),
-            _ => None,
-        }
-    }
-
-    /// The names that its label belongs to: changes have others than the view.
-    pub(crate) fn function_loaded(&self) -> Option<Arc<Loaded>> {
-        let view = match self.page {
-            Page::Functions => self.functions.view()?.0,
-            Page::Tree => &self.pane().shown()?.0,
-            Page::Flame | Page::Changes => &self.graph()?.shown()?.0,
+    /// The selected function of any page, with the names that its label belongs to: changes have others than the view.
+    pub(crate) fn function(&self) -> Option<(LabelId, &Loaded)> {
+        let (label, view) = match self.page {
+            Page::Functions => (self.functions.focused()?, self.functions.view()?),
+            Page::Tree => (self.pane().label()?, &self.pane().shown()?.0),
+            Page::Flame | Page::Changes => (self.graph()?.label()?, &self.graph()?.shown()?.0),
             _ => return None,
         };
-        Some(view.loaded.clone())
+        Some((label, &view.loaded))
     }
 
     /// Its name as recorded.
     pub(crate) fn function_name(&self) -> Option<String> {
-        let label = self.function()?;
-        Some(self.function_loaded()?.names.label(label).name.clone())
+        self.function().map(|(label, loaded)| loaded.names.label(label).name.clone())
     }
 
     /// The selected row's place in the source.
@@ -371,7 +360,7 @@ impl Model {
 
     /// The selected function of the list, if it belongs to the present question.
     fn selected_function(&self) -> Option<LabelId> {
-        let (view, _) = self.functions.view()?;
+        let view = self.functions.view()?;
         (view.question == self.question).then(|| self.functions.selected()).flatten()
     }
 
@@ -390,23 +379,21 @@ impl Model {
         self.trail.leave(spot);
     }
 
-    /// Goes back; false at the beginning.
-    pub(crate) fn back(&mut self) -> bool {
+    /// Goes back, unless this is the beginning.
+    pub(crate) fn back(&mut self) {
         let spot = self.spot();
-        self.trail.back(spot).map(|spot| self.go_to(spot)).is_some()
+        self.trail.back(spot).into_iter().for_each(|spot| self.go_to(spot));
     }
 
-    /// Goes forward; false at the end.
-    pub(crate) fn forward(&mut self) -> bool {
+    /// Goes forward, unless this is the end.
+    pub(crate) fn forward(&mut self) {
         let spot = self.spot();
-        self.trail.forward(spot).map(|spot| self.go_to(spot)).is_some()
+        self.trail.forward(spot).into_iter().for_each(|spot| self.go_to(spot));
     }
 
     fn spot(&self) -> Spot {
-        let name = self.functions.selected().zip(self.functions.view());
-        let function = name.map(|(label, (view, _))| view.loaded.names.label(label).name.clone());
         let (question, detail, scan) = (self.question.clone(), self.detail.clone(), self.chosen_scan);
-        Spot { page: self.page, question, function, detail, scan }
+        Spot { page: self.page, question, function: self.functions.selected_name(), detail, scan }
     }
 
     fn go_to(&mut self, spot: Spot) {
@@ -422,14 +409,13 @@ impl Model {
 
     /// Selects a function in the list of functions by name, if it is there.
     fn select_function(&mut self, name: &str) {
-        let Some((view, _)) = self.functions.view() else { return };
+        let Some(view) = self.functions.view() else { return };
         let place = (0..view.loaded.names.len()).find_map(|place| {
             let label = LabelId(u32::try_from(place).ok()?);
             (view.loaded.names.label(label).name == name).then_some(label)
         });
         if let Some(label) = place {
             self.functions.go_to(label);
-            self.functions.focus = Focus::Functions;
         }
     }
 }

@@ -199,8 +199,8 @@ fn rows_lead_on() {
     assert_eq!(place.path.to_str(), Some("/src/p.c"));
     assert_eq!((user.model.page, user.model.function_name().as_deref()), (Page::Functions, Some("push")));
     assert_eq!(user.model.question.metric, Metric::Live);
-    let row = user.model.functions.row(user.model.functions.cursor.selected).unwrap();
-    assert_eq!(row.own, Amount { blocks: 5, bytes: 62 }, "those that are unreachable, too");
+    let (_, _, own) = user.model.functions.row(user.model.functions.cursor.selected).unwrap();
+    assert_eq!(own, Amount { blocks: 5, bytes: 62 }, "those that are unreachable, too");
     user.press("<Back>");
     assert_eq!((user.model.page, user.model.question.part.clone()), (Page::Retained, Part::Whole));
     user.press("ii/of app<Enter><Enter>");

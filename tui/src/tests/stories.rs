@@ -120,13 +120,12 @@ fn pages_are_of_a_moment() {
 fn neighbours_add_up() {
     let mut user = user();
     user.press("2/load<Enter>");
-    let (_, metric) = user.model.functions.view().unwrap();
-    assert_eq!(metric, Metric::Peak);
-    let row = user.model.functions.row(user.model.functions.cursor.selected).unwrap();
+    assert_eq!(user.model.functions.view().unwrap().question.metric, Metric::Peak);
+    let (_, total, _) = user.model.functions.row(user.model.functions.cursor.selected).unwrap();
     let callers: i64 = user.model.functions.callers().iter().map(|(_, amount)| amount.bytes).sum();
-    assert_eq!(callers, row.total.bytes);
+    assert_eq!(callers, total.bytes);
     let (_, below) = user.model.functions.below.shown().unwrap();
-    assert_eq!(below.node(0).total, row.total);
+    assert_eq!(below.node(0).total, total);
 }
 
 /// Check that open and selected rows stay so when the order, the metric or the question changes.

@@ -19,26 +19,13 @@ pub(super) fn metric(model: &mut Model, step: isize) {
 
 /// Switches to another order.
 pub(super) fn sort(model: &mut Model) {
-    let next = match model.page {
-        Page::Functions => model.functions.order().next(),
-        Page::Retained => model.retained_tree.order().next(),
-        page if page.is_of_scans() => {
-            model.notice = Some(catalogue::SORTED_AS_THEY_ARE.to_owned());
-            return;
-        }
-        Page::Tree | Page::Flame => model.pane().order().next(),
-        _ => {
-            model.notice = Some(catalogue::NOT_SORTED.to_owned());
-            return;
-        }
-    };
-    match model.page {
-        Page::Functions => model.functions.set_order(next),
-        Page::Retained => model.retained_tree.set_order(next),
-        _ => model.pane_mut().set_order(next),
-    }
-    let [total, own] = if model.page == Page::Retained { ["retained", "own"] } else { ["total", "self"] };
-    model.notice = Some(catalogue::sorted_by(next.name(total, own)));
+    model.notice = Some(match model.page {
+        Page::Functions => catalogue::sorted_by(model.functions.sort().name("total", "self")),
+        Page::Retained => catalogue::sorted_by(model.retained_tree.sort().name("retained", "own")),
+        Page::Tree | Page::Flame => catalogue::sorted_by(model.pane_mut().sort().name("total", "self")),
+        page if page.is_of_scans() => catalogue::SORTED_AS_THEY_ARE.to_owned(),
+        _ => catalogue::NOT_SORTED.to_owned(),
+    });
 }
 
 fn change(model: &mut Model, change: impl FnOnce(&mut Lens)) {

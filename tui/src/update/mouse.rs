@@ -88,12 +88,10 @@ fn select(model: &mut Model, body: Rect, at: Position) -> bool {
         Page::Functions => {
             let focus = model.functions.focus;
             let area = layout::functions(body).into_iter().find(|(of, _)| *of == focus).map(|(_, area)| area);
-            let (functions, callers) = (model.functions.len(), model.functions.callers().len());
             let Some(row) = area.and_then(row) else { return false };
-            match focus {
-                Focus::Functions => model.functions.cursor.click(row, functions),
-                Focus::Callers => model.functions.callers_cursor.click(row, callers),
-                Focus::Below => model.functions.below.click(row),
+            match model.functions.list() {
+                Some((cursor, length)) => cursor.click(row, length),
+                None => model.functions.below.click(row),
             }
         }
         Page::Time => {

@@ -20,14 +20,10 @@ pub(super) fn step(model: &mut Model, rows: isize) {
             Some(graph) => graph.up(),
             None => {}
         }),
-        Page::Functions => {
-            let (functions, callers) = (model.functions.len(), model.functions.callers().len());
-            match model.functions.focus {
-                Focus::Functions => model.functions.cursor.step(rows, functions),
-                Focus::Callers => model.functions.callers_cursor.step(rows, callers),
-                Focus::Below => model.functions.below.step(rows),
-            }
-        }
+        Page::Functions => match model.functions.list() {
+            Some((cursor, length)) => cursor.step(rows, length),
+            None => model.functions.below.step(rows),
+        },
         Page::Time => {}
         _ => {
             if let Some(list) = model.list() {
