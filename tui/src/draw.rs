@@ -23,6 +23,7 @@ use crate::model::{Model, Page, wrapped};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
+use report::text::Line;
 
 /// Draws everything.
 pub(crate) fn draw(buffer: &mut Buffer, model: &Model, theme: &Theme) {
@@ -46,15 +47,10 @@ pub(crate) fn draw(buffer: &mut Buffer, model: &Model, theme: &Theme) {
 
 fn page(buffer: &mut Buffer, body: Rect, model: &Model, theme: &Theme) {
     let Some(view) = model.view() else {
-        let text = if model.is_busy { catalogue::READING } else { "" };
-        put(buffer, body, 0, text, theme.detail());
-        return;
+        return waiting(buffer, body, model, theme);
     };
     if let Some(reason) = model.why_nothing_is_shown().filter(|_| !model.page.is_of_scans()) {
-        for (row, line) in (0..body.height).zip(wrapped(&reason, body.width.into())) {
-            put(buffer, body, row, &line, theme.detail());
-        }
-        return;
+        return paragraph(buffer, body, &reason, theme);
     }
     let total = model.total();
     let is_about_stacks = matches!(model.page, Page::Functions | Page::Tree | Page::Flame);
@@ -76,6 +72,23 @@ fn page(buffer: &mut Buffer, body: Rect, model: &Model, theme: &Theme) {
         page if page.is_of_scans() => retained::draw(buffer, model, theme),
         _ => document::draw(buffer, body, model, theme),
     }
+}
+
+/// Says that the page is being read, once that takes a while.
+fn waiting(buffer: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
+    put(buffer, area, 0, if model.is_busy { catalogue::READING } else { "" }, theme.detail());
+}
+
+/// Writes sentences instead of a page.
+fn paragraph(buffer: &mut Buffer, area: Rect, text: &str, theme: &Theme) {
+    for (row, line) in (0..area.height).zip(wrapped(text, area.width.into())) {
+        put(buffer, area, row, &line, theme.detail());
+    }
+}
+
+/// The text of a line without roles.
+pub(crate) fn plain(line: &Line) -> String {
+    line.iter().map(|(_, text)| text.as_str()).collect()
 }
 
 /// Writes a line into an area, as far as it fits; returns the column behind it.

@@ -97,11 +97,11 @@ impl User {
     fn without_folder(&self, answer: Answer) -> Answer {
         let Answer::Text(document) = answer else { return answer };
         let folder = format!("{}/", self.folder.path().display());
-        let mut document = (*document).clone();
-        for (_, text) in document.lines.iter_mut().flatten() {
+        let mut document = document.to_vec();
+        for (_, text) in document.iter_mut().flatten() {
             *text = text.replace(&folder, "");
         }
-        Answer::Text(Arc::new(document))
+        Answer::Text(document.into())
     }
 
     /// Sends an event, and waits for nothing.

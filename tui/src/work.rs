@@ -2,7 +2,6 @@
 
 mod answer;
 mod ask;
-mod document;
 mod identity;
 mod marks;
 mod request;
@@ -16,7 +15,6 @@ pub(crate) use answer::{Answer, Changes, History, View, held_by};
 #[cfg(test)]
 pub(crate) use ask::Asked;
 pub(crate) use ask::{cells, header, heads, numbers, rank, steps};
-pub(crate) use document::Document;
 pub(crate) use request::{Compare, ListTopic, Question, Request, Topic, at};
 pub(crate) use retained::{RetainedMemory, RowTarget, retained_cells, retained_heads, sized};
 pub(crate) use source::SourceText;

@@ -6,7 +6,7 @@
 //! ```
 
 use super::flame::cells;
-use super::{Theme, put, put_at};
+use super::{Theme, put, put_at, waiting};
 use crate::catalogue;
 use crate::model::{Model, layout};
 use crate::work::Changes;
@@ -18,8 +18,7 @@ use report::text::{Units, escape};
 /// Draws the page.
 pub(super) fn draw(buffer: &mut Buffer, body: Rect, model: &Model, theme: &Theme) {
     let Some(changes) = model.changed() else {
-        put(buffer, body, 0, if model.is_busy { catalogue::READING } else { "" }, theme.detail());
-        return;
+        return waiting(buffer, body, model, theme);
     };
     let [graph, lines] = layout::flame(body);
     if changes.view.tree.node(Tree::ROOT).total.is_zero() {

@@ -1,5 +1,6 @@
 //! A copy of the page, to be pasted elsewhere: all open rows, not only those that fit on the screen.
 
+use super::plain;
 use super::status::about;
 use crate::catalogue;
 use crate::model::{Model, Page, Pane};
@@ -75,7 +76,13 @@ fn write(model: &Model, form: Form, into: Into) -> String {
             outline.to_text(form).trim_end().to_owned()
         }
         None => {
-            let text = model.document().map(|document| document.plain()).unwrap_or_default();
+            let text = model
+                .document()
+                .iter()
+                .flat_map(|lines| lines.iter())
+                .map(plain)
+                .collect::<Vec<_>>()
+                .join("\n");
             if form == Form::Markdown { format!("```text\n{text}\n```") } else { text }
         }
     }

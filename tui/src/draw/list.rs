@@ -1,6 +1,6 @@
 //! Rows of stacks or lines, and the details of the selected one.
 
-use super::{Theme, put, put_at, tint};
+use super::{Theme, put, put_at, tint, waiting};
 use crate::catalogue;
 use crate::model::{Model, Page, layout, wrapped};
 use crate::work::{StackList, StackRow, steps};
@@ -17,14 +17,7 @@ const NARROW: u16 = 100;
 /// Draws the page.
 pub(super) fn draw(buffer: &mut Buffer, model: &Model, theme: &Theme) {
     let Some(list) = model.list() else {
-        put(
-            buffer,
-            model.page_area(),
-            0,
-            if model.is_busy { catalogue::READING } else { "" },
-            theme.detail(),
-        );
-        return;
+        return waiting(buffer, model.page_area(), model, theme);
     };
     let [rows, details] = model.list_areas();
     let mut row = 0;

@@ -15,9 +15,9 @@
 
 use super::list::{self, of_stack};
 use super::tree::{lead, mark};
-use super::{Theme, put, put_at, tint};
+use super::{Theme, paragraph, put, put_at, tint};
 use crate::catalogue;
-use crate::model::{Model, Page, Row, layout, wrapped};
+use crate::model::{Model, Page, Row, layout};
 use crate::work::{RetainedMemory, RowTarget, retained_cells, retained_heads, sized};
 use analysis::{Amount, Tree};
 use heap_graph::Holder;
@@ -45,10 +45,7 @@ pub(super) fn draw(buffer: &mut Buffer, model: &Model, theme: &Theme) {
         put(buffer, about, row, &format!("{line}{more}"), theme.tone(*tone));
     }
     if let Some(reason) = model.why_nothing_is_kept() {
-        for (row, line) in (0..page.height).zip(wrapped(&reason, page.width.into())) {
-            put(buffer, page, row, &line, theme.detail());
-        }
-        return;
+        return paragraph(buffer, page, &reason, theme);
     }
     match (model.page, model.retained()) {
         (Page::Retained, Some(kept)) => tree(buffer, page, model, &kept, theme),

@@ -1,7 +1,7 @@
 //! The timeline: tracks on one time axis, two cursors over them, and below them the values at the cursors.
 
 use super::tracks::{placed, tracks};
-use super::{Theme, put, put_at};
+use super::{Theme, put, put_at, waiting};
 use crate::catalogue;
 use crate::model::{Model, layout};
 use crate::work::{History, at};
@@ -18,8 +18,7 @@ const BELOW: u16 = 3;
 /// Draws the page.
 pub(super) fn draw(buffer: &mut Buffer, body: Rect, model: &Model, theme: &Theme) {
     let Some(history) = model.history() else {
-        put(buffer, body, 0, if model.is_busy { catalogue::READING } else { "" }, theme.detail());
-        return;
+        return waiting(buffer, body, model, theme);
     };
     let plot = layout::plot(body);
     let tracks = tracks(model, &history, plot.width);

@@ -13,13 +13,13 @@ use super::trail::Trail;
 use super::wrap::wrapped;
 use crate::catalogue;
 use crate::work::{
-    Answer, Changes, Compare, Document, History, Place, Question, Request, RetainedMemory, SourceText,
-    StackList, View, held_by, place_of,
+    Answer, Changes, Compare, History, Place, Question, Request, RetainedMemory, SourceText, StackList, View,
+    held_by, place_of,
 };
 use analysis::{Amount, LabelId, Metric, Opening};
 use engine::Loaded;
 use ratatui::layout::Rect;
-use report::text::unsampled_texts;
+use report::text::{Line, unsampled_texts};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -217,7 +217,7 @@ impl Model {
             self.cursor().scroll(height, length);
         }
         if let Some(document) = self.document() {
-            let length = document.lines.len();
+            let length = document.len();
             self.cursor().slide(0, usize::from(body.height), length);
         }
     }
@@ -254,7 +254,7 @@ impl Model {
     }
 
     /// The text of the page; until it arrives, that of another question.
-    pub(crate) fn document(&self) -> Option<Arc<Document>> {
+    pub(crate) fn document(&self) -> Option<Arc<[Line]>> {
         self.answers.shown(&self.text_request()?, held_by!(Text))
     }
 

@@ -29,7 +29,7 @@ pub(super) fn step(model: &mut Model, rows: isize) {
             if let Some(list) = model.list() {
                 model.cursor().step(rows, list.rows.len());
             } else if let Some(document) = model.document() {
-                model.cursor().slide(rows, height, document.lines.len());
+                model.cursor().slide(rows, height, document.len());
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use super::Effect;
 use crate::catalogue;
-use crate::draw::copy;
+use crate::draw::{copy, plain};
 use crate::model::{Model, Page, Prompt, Purpose};
 use crate::work::StackRow;
 use analysis::query::{Expression, Pattern};
@@ -107,9 +107,9 @@ fn find_row(model: &mut Model, passes: impl Fn(&str) -> bool) -> bool {
         return found.is_some();
     }
     let Some(document) = model.document() else { return false };
-    let count = document.lines.len();
-    let text = |place: usize| document.lines[place].iter().map(|(_, text)| text.as_str()).collect::<String>();
-    let found = (1..=count).map(|step| (now.top + step) % count.max(1)).find(|&place| passes(&text(place)));
+    let count = document.len();
+    let is_it = |place: &usize| passes(&plain(&document[*place]));
+    let found = (1..=count).map(|step| (now.top + step) % count.max(1)).find(is_it);
     found.into_iter().for_each(|place| model.cursor().top = place);
     found.is_some()
 }

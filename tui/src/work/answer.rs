@@ -1,12 +1,12 @@
 //! Answers of the worker.
 
-use super::document::Document;
 use super::request::Question;
 use super::retained::RetainedMemory;
 use super::source::SourceText;
 use super::stack_list::StackList;
 use analysis::{Amount, FunctionCost, LabelId, Timeline, Tree};
 use engine::Loaded;
+use report::text::Line;
 use std::sync::Arc;
 
 /// A counted capture, which most pages are drawn from.
@@ -72,8 +72,8 @@ pub(crate) enum Answer {
     Changes(Arc<Changes>),
     /// The heap over time.
     History(Arc<History>),
-    /// A text.
-    Text(Arc<Document>),
+    /// A text, from top to bottom.
+    Text(Arc<[Line]>),
     /// Rows.
     List(Arc<StackList>),
     /// A scan.

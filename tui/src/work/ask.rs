@@ -1,7 +1,6 @@
 //! Answers requests, by calling the viewer.
 
 use super::answer::{Answer, Changes, History, Mark, View};
-use super::document::Document;
 use super::identity::Identity;
 use super::request::{Compare, ListTopic, Question, Request, Topic, at};
 use super::retained::RetainedMemory;
@@ -110,10 +109,10 @@ impl Asked {
                 Answer::Failed(catalogue::NO_PAGES_OF_SAMPLES.to_owned())
             }
             Request::Text(topic, question, width) => {
-                Answer::Text(Arc::new(self.text(*topic, question, *width)?))
+                Answer::Text(self.text(*topic, question, *width)?.into())
             }
             Request::Detail(name, question, width) => {
-                Answer::Text(Arc::new(self.detail(name, question, *width)?))
+                Answer::Text(self.detail(name, question, *width)?.into())
             }
             Request::List(ListTopic::Frees(_), _)
                 if !self.analyzer()?.tables().metadata.has_free_stacks() =>
@@ -185,11 +184,11 @@ impl Asked {
         Ok(History { resident, processor, marks, duration: loaded.duration_ns(), heap })
     }
 
-    fn text(&mut self, topic: Topic, question: &Question, width: u16) -> Result<Document, Error> {
+    fn text(&mut self, topic: Topic, question: &Question, width: u16) -> Result<Vec<Line>, Error> {
         let style = Style { color: false, width: Some(usize::from(width)) };
         let (query, naming) = (question.query(), self.options.naming.clone());
         let filter = question.lens.filter.as_ref();
-        let lines = match topic {
+        Ok(match topic {
             Topic::Overview => {
                 let loaded = self.loaded(question)?;
                 let mut document = views::summary(&loaded, None);
@@ -199,7 +198,7 @@ impl Asked {
             Topic::View(id) => {
                 let analyzer = self.analyzer()?;
                 let question = views::Question { analyzer, query: &query, filter, naming };
-                let Some(view) = Named::named(id) else { return Ok(Document::default()) };
+                let Some(view) = Named::named(id) else { return Ok(Vec::new()) };
                 let (loaded, document) = view.ask(question)?;
                 document_lines(&loaded, &document, EXTENT, &style)
             }
@@ -227,8 +226,7 @@ impl Asked {
                 });
                 lines.join(&Line::new())
             }
-        };
-        Ok(Document { lines })
+        })
     }
 
     /// The two sides to compare, and the metric.
@@ -268,14 +266,14 @@ impl Asked {
         Ok(Changes { view, sums: Arc::new(sums), about })
     }
 
-    fn detail(&self, name: &str, question: &Question, width: u16) -> Result<Document, Error> {
+    fn detail(&self, name: &str, question: &Question, width: u16) -> Result<Vec<Line>, Error> {
         let style = Style { color: false, width: Some(usize::from(width)) };
         let (filter, naming) = (question.lens.filter.as_ref(), self.options.naming.clone());
         let (loaded, detail) = self.analyzer()?.function(&question.query(), filter, name, naming)?;
         let mut sources = self.sources();
         let source = |file, line| sources.line(loaded.tables.string(file), line).map(str::to_owned);
         let document = views::function(&loaded, &detail, question.metric, source);
-        Ok(Document { lines: document_lines(&loaded, &document, EXTENT, &style) })
+        Ok(document_lines(&loaded, &document, EXTENT, &style))
     }
 
     fn retained(&mut self, number: usize) -> Result<Answer, Error> {
