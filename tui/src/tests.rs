@@ -15,10 +15,13 @@ use crate::options::Options;
 use crate::support::Made;
 use crate::update::{Effect, Event, update};
 use crate::work::{Answer, Asked, Request};
+use capture::{Area, AreaKind, Ended};
 use engine::Naming;
 use ratatui::buffer::Buffer;
-use ratatui::crossterm::event::{KeyCode, KeyEvent};
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use ratatui::layout::Rect;
+use std::ops::Range;
+use std::path::PathBuf;
 use std::sync::Arc;
 use tempfile::TempDir;
 
@@ -66,6 +69,22 @@ impl User {
         user
     }
 
+    /// The file of the recording on the screen.
+    pub(super) fn file(&self) -> PathBuf {
+        self.folder.path().join("app.memprof")
+    }
+
+    /// Checks that nothing on the screen and in copies acts on a terminal.
+    pub(super) fn assert_harmless(&self, keys: &str) {
+        let copies = self.effects.iter().filter_map(|effect| match effect {
+            Effect::Copy(text) => Some(text.as_str()),
+            _ => None,
+        });
+        let all = copies.collect::<String>() + &self.screen();
+        let acts = |letter: char| letter.is_control() && letter != '\n' || letter == '\u{202e}';
+        assert!(!all.contains(acts), "{keys}: {all:?}");
+    }
+
     /// Puts a source file where paths beginning with `/src` are looked for.
     pub(super) fn put_source(&self, name: &str, text: &str) {
         let folder = self.folder.path().join("sources");
@@ -75,10 +94,9 @@ impl User {
 
     /// Replaces the recording on the screen by another one.
     pub(super) fn replace(&self, made: &Made) {
-        let file = self.folder.path().join("app.memprof");
         let other = self.folder.path().join("other.memprof");
         made.write(&other);
-        std::fs::rename(other, file).unwrap();
+        std::fs::rename(other, self.file()).unwrap();
     }
 
     /// Answers all requests of the model.
@@ -118,22 +136,81 @@ impl User {
         self
     }
 
-    /// The text of the screen, without trailing blanks.
-    pub(super) fn screen(&self) -> String {
-        let buffer = self.buffer();
-        let line = |y: u16| {
-            let cells = (0..buffer.area.width).map(|x| buffer[(x, y)].symbol()).collect::<String>();
-            cells.trim_end().to_owned()
-        };
-        (0..buffer.area.height).map(line).collect::<Vec<_>>().join("\n") + "\n"
+    /// Uses the mouse at a column and a row, and waits.
+    pub(super) fn mouse(&mut self, kind: MouseEventKind, column: u16, row: u16) {
+        self.event(Event::Mouse(MouseEvent { kind, column, row, modifiers: KeyModifiers::NONE }));
+        self.wait();
     }
 
-    /// The screen with its colours.
-    pub(super) fn buffer(&self) -> Buffer {
+    /// The text of the screen, without trailing blanks.
+    pub(super) fn screen(&self) -> String {
+        text_of(&self.buffer(true))
+    }
+
+    /// The screen, with its colours or without.
+    pub(super) fn buffer(&self, color: bool) -> Buffer {
         let mut buffer = Buffer::empty(self.model.screen);
-        draw(&mut buffer, &self.model, &Theme { color: true });
+        draw(&mut buffer, &self.model, &Theme { color });
         buffer
     }
+
+    /// The name of the selected function; empty if there is none.
+    pub(super) fn function(&self) -> String {
+        self.model.function_name().unwrap_or_default()
+    }
+
+    /// The last text that was copied, to the clipboard or a file.
+    pub(super) fn copied(&self) -> &str {
+        match self.effects.last() {
+            Some(Effect::Copy(text) | Effect::Write(_, text)) => text.trim_end(),
+            other => panic!("nothing was copied: {other:?}"),
+        }
+    }
+
+    /// The place that the editor was opened with last.
+    pub(super) fn edited(&self) -> (&str, u32) {
+        match self.effects.last() {
+            Some(Effect::Edit(place)) => (place.path.to_str().unwrap_or_default(), place.line),
+            other => panic!("no editor: {other:?}"),
+        }
+    }
+}
+
+/// A click of the left button.
+pub(crate) const CLICK: MouseEventKind = MouseEventKind::Down(MouseButton::Left);
+
+/// The text of a screen, without trailing blanks.
+pub(crate) fn text_of(buffer: &Buffer) -> String {
+    let line = |y: u16| {
+        let cells = (0..buffer.area.width).map(|x| buffer[(x, y)].symbol()).collect::<String>();
+        cells.trim_end().to_owned()
+    };
+    (0..buffer.area.height).map(line).collect::<Vec<_>>().join("\n") + "\n"
+}
+
+/// The memory that a scan searches: the heap, and the variables of a program.
+pub(crate) fn areas(made: &mut Made, heap: Range<u64>, variables: Range<u64>) -> [Area; 2] {
+    let name = made.string("");
+    [(heap, AreaKind::Heap), (variables, AreaKind::Variables)].map(|(Range { start, end }, kind)| Area {
+        start,
+        end,
+        kind,
+        tid: 0,
+        name,
+        base: 0,
+    })
+}
+
+/// A program whose stacks have allocated one block each, of these sizes.
+pub(crate) fn holding(stacks: &[(&str, u64)]) -> Made {
+    let mut made = Made::new();
+    let (process, thread) = made.process("app");
+    for (number, (stack, bytes)) in (1..).zip(stacks) {
+        let stack = made.stack(stack);
+        made.alloc(thread, 0x1000 * number, *bytes, stack);
+    }
+    made.end(process, thread, Ended::Exited(0));
+    made
 }
 
 /// The keys that a text stands for.

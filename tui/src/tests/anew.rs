@@ -1,35 +1,23 @@
 //! What the first screen says of a capture, and what stays when another recording replaces it.
 
-use super::User;
 use super::pages::program;
+use super::{User, holding};
 use crate::model::{Model, Page};
 use crate::support::Made;
 use analysis::format::{bytes, count};
-use capture::Ended;
 use engine::Naming;
 
 /// Another program than the one of the pages.
 fn other() -> Made {
-    let mut made = Made::new();
-    let (process, thread) = made.process("other");
-    let stack = made.stack("main > fetch > keep");
-    for block in 0..7 {
-        made.alloc(thread, 0x1000 * (block + 1), 7777, stack);
-    }
-    made.end(process, thread, Ended::Exited(0));
-    made
+    holding(&[("main > fetch > keep", 7777); 7])
 }
 
 /// Check that the first screen has the numbers of `info` as soon as it has anything.
 #[test]
 fn first_numbers_are_those_of_the_capture() {
-    let made = program();
-    let user = User::new(&made, 100, 40);
+    let user = User::new(&program(), 100, 40);
     assert_eq!(user.model.page, Page::Overview);
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("app.memprof");
-    made.write(&file);
-    let total = engine::open(&file, Naming::Stored).unwrap().profile.total;
+    let total = engine::open(&user.file(), Naming::Stored).unwrap().profile.total;
     let screen = user.screen();
     for number in [
         bytes(total.peak.bytes),

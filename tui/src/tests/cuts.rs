@@ -1,9 +1,8 @@
 //! Everything that does not fit says so, and how to see it.
 
-use super::User;
+use super::{User, areas, holding};
 use crate::support::Made;
-use crate::update::Effect;
-use capture::{Area, AreaKind, Ended, MarkKind};
+use capture::{Ended, MarkKind};
 
 /// Stacks of a program, each with a block that is left: more than lists and copies have rows.
 const STACKS: u64 = 5_200;
@@ -19,21 +18,11 @@ fn wide() -> Made {
         let stack = made.node(main, frame);
         made.alloc(thread, heap + number * 64, 32, stack);
     }
-    let nothing = made.string("");
-    let area = |start, kind| Area { start, end: start + STACKS * 64, kind, tid: 0, name: nothing, base: 0 };
-    let areas = [area(heap, AreaKind::Heap), area(data, AreaKind::Variables)];
+    let areas = areas(&mut made, heap..heap + STACKS * 64, data..data + STACKS * 64);
     let pointers: Vec<_> = (0..STACKS).map(|number| (data + number * 8, heap + number * 64)).collect();
     made.scan(process, &areas, &pointers);
     made.end(process, thread, Ended::Exited(0));
     made
-}
-
-/// The last copy, to the clipboard or a file.
-fn copied(user: &User) -> &str {
-    match user.effects.last() {
-        Some(Effect::Copy(text) | Effect::Write(_, text)) => text.trim_end(),
-        other => panic!("nothing was copied: {other:?}"),
-    }
 }
 
 /// Check that a copy to the clipboard ends with the number of rows it leaves out, and how to get more of them: for a
@@ -45,7 +34,7 @@ fn copies_say_what_they_leave_out() {
     for (page, rows) in [("3o", STACKS + 3), ("2", STACKS + 2), ("6", STACKS), ("Ko", STACKS + 2), ("Kii", 1)]
     {
         for (key, cell) in [("y", ""), ("Y", " |")] {
-            let text = copied(user.press(page).press(key)).to_owned();
+            let text = user.press(page).press(key).copied().to_owned();
             let last = text.lines().last().unwrap_or_default();
             let left = rows.saturating_sub(2_000);
             let thousands = format!("{},{:03}", left / 1_000, left % 1_000);
@@ -53,7 +42,7 @@ fn copies_say_what_they_leave_out() {
             assert_eq!(last.contains(&said) && last.ends_with(cell), left > 0, "{page}: {last}");
             assert!(!text.lines().rev().skip(1).any(|line| line.contains("omitted")), "{page}");
         }
-        let text = copied(user.press("W<Back><Back>txt<Enter>"));
+        let text = user.press("W<Back><Back>txt<Enter>").copied();
         assert!(!text.contains("omitted"), "{page}");
         let numbers = text.lines().filter(|line| line.contains(" %")).count() as u64;
         assert_eq!(numbers, if page == "6" { 5_000 } else { rows }, "{page}");
@@ -102,12 +91,8 @@ fn regions_without_room_are_counted() {
 /// Check that functions of a stack that do not fit are counted, on small screens and on one that fits all.
 #[test]
 fn functions_without_room_are_counted() {
-    let mut made = Made::new();
-    let (process, thread) = made.process("app");
     let names: Vec<String> = (0..60).map(|function| format!("f{function}")).collect();
-    let stack = made.stack(&names.join(" > "));
-    made.alloc(thread, 0x1000, 32, stack);
-    made.end(process, thread, Ended::Exited(0));
+    let made = holding(&[(&names.join(" > "), 32)]);
     for height in [20, 24, 50, 300] {
         let screen = User::new(&made, 80, height).press("6").screen();
         let (_, details) = screen.split_once("────").expect("details are below a line");

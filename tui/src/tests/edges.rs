@@ -1,10 +1,9 @@
 //! What is easily missed: notes, keys of other pages, and names of another side.
 
-use super::User;
 use super::pages::program;
+use super::{User, holding};
 use crate::model::Page;
 use crate::support::Made;
-use crate::update::Effect;
 use analysis::Metric;
 use capture::{Ended, Lost, Metadata, Summary};
 
@@ -88,31 +87,12 @@ fn keys_change_nothing_elsewhere() {
 /// Check that the source of a function that changed is its own, even if other pages group functions.
 #[test]
 fn changed_functions_have_their_own_source() {
-    let made = |stacks: &[&str]| {
-        let mut made = Made::new();
-        let (process, thread) = made.process("app");
-        for (number, stack) in (1..).zip(stacks) {
-            let stack = made.stack(stack);
-            made.alloc(thread, 0x1000 * number, 100 * number, stack);
-        }
-        made.end(process, thread, Ended::Exited(0));
-        made
-    };
-    let old = made(&["main > gone > alone", "main > other"]);
-    let new = made(&["main > keep", "main > grown"]);
+    let old = holding(&[("main > gone > alone", 100), ("main > other", 200)]);
+    let new = holding(&[("main > keep", 100), ("main > grown", 200)]);
     let mut user = User::comparing(&new, Some(&old), 100, 30);
     user.press("D/grown<Enter>");
-    assert_eq!((user.model.page, user.model.function_name().as_deref()), (Page::Changes, Some("grown")));
-    user.press("ge");
-    match user.effects.last() {
-        Some(Effect::Edit(place)) => assert_eq!(place.path.to_str(), Some("/src/g.c")),
-        other => panic!("no source: {other:?}"),
-    }
-    assert!(
-        matches!(user.effects.last(), Some(Effect::Edit(place)) if place.line == 15),
-        "{:?}",
-        user.effects
-    );
+    assert_eq!((user.model.page, user.function().as_str()), (Page::Changes, "grown"));
+    assert_eq!(user.press("ge").edited(), ("/src/g.c", 15));
 }
 
 /// Check that the ruler and the cursors tell times apart when zoomed in.
@@ -172,11 +152,7 @@ fn rules_leave_blocks_out() {
 /// Check that what is not the program's own is left out and comes back, and that the header says so.
 #[test]
 fn own_code_is_shown_alone() {
-    let mut made = Made::new();
-    let (process, thread) = made.process("app");
-    let stack = made.stack("main > tokio::runtime::block_on > serve > std::vec::push");
-    made.alloc(thread, 0x1000, 400, stack);
-    made.end(process, thread, Ended::Exited(0));
+    let made = holding(&[("main > tokio::runtime::block_on > serve > std::vec::push", 400)]);
     let mut user = User::new(&made, 100, 30);
     let screen = user.press("3o").screen();
     assert!(screen.contains("tokio::runtime") && !screen.contains("own code"), "{screen}");

@@ -1,24 +1,11 @@
 //! What is open at first: the largest rows, as far as they fit.
 
-use super::User;
+use super::{User, holding};
 use crate::model::Pane;
 use crate::support::Made;
-use capture::Ended;
 
 /// Rows of a screen outside its tree.
 const AROUND: u16 = 4;
-
-/// A program that holds this much below each of these stacks.
-fn holding(stacks: &[(&str, u64)]) -> Made {
-    let mut made = Made::new();
-    let (process, thread) = made.process("app");
-    for (number, (stack, bytes)) in (1..).zip(stacks) {
-        let stack = made.stack(stack);
-        made.alloc(thread, 0x1000 * number, *bytes, stack);
-    }
-    made.end(process, thread, Ended::Exited(0));
-    made
-}
 
 fn shape() -> Made {
     holding(&[

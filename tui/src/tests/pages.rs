@@ -70,9 +70,6 @@ fn pages_look_as_expected() {
 /// Check that Tab leads through all views that are registered, each with the columns of its tables.
 #[test]
 fn registered_views_have_pages() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("a.memprof");
-    program().write(&path);
     let mut user = User::new(&program(), 200, 50);
     user.press("8");
     let mut missing: Vec<&str> = VIEWS.map(|view| view.id).into();
@@ -80,7 +77,7 @@ fn registered_views_have_pages() {
         let Page::View(id) = user.model.page else { panic!("{:?} is no view", user.model.page) };
         missing.retain(|missing| *missing != id);
         let question = Question {
-            analyzer: Analyzer::open(&path).unwrap(),
+            analyzer: Analyzer::open(&user.file()).unwrap(),
             query: &Query::default(),
             filter: None,
             naming: Naming::Stored,
@@ -206,12 +203,6 @@ fn hostile_names_are_harmless() {
     for page in "1234567890lRK".chars() {
         let mut user = User::new(&made, 120, 40);
         user.press(&page.to_string()).press("<Down><Down><Down>yY");
-        let copies = user.effects.iter().map(|effect| match effect {
-            crate::update::Effect::Copy(text) => text.as_str(),
-            _ => "",
-        });
-        let all = copies.collect::<String>() + &user.screen();
-        let acts = |letter: char| letter.is_control() && letter != '\n' || letter == '\u{202e}';
-        assert!(!all.contains(acts), "page {page}: {all:?}");
+        user.assert_harmless(&page.to_string());
     }
 }

@@ -69,7 +69,7 @@ proptest! {
                 Some(event) => user.event(event),
                 None => user.wait(),
             }
-            user.buffer();
+            user.buffer(true);
         }
         user.wait();
         user.event(Event::Resize(Rect::new(0, 0, 80, 24)));
@@ -79,12 +79,12 @@ proptest! {
         user.event(Event::Key(KeyEvent::from(KeyCode::Char('w'))));
         user.wait();
         prop_assume!(user.model.help.is_none() && !user.model.total().is_zero());
-        let buffer = user.buffer();
+        let buffer = user.buffer(true);
         let selected = (2..23).filter(|&y| buffer[(50, y)].modifier.contains(Modifier::REVERSED)).count();
         prop_assert_eq!(selected, 1, "{}", user.screen());
         user.event(Event::Key(KeyEvent::from(KeyCode::Char('K'))));
         user.wait();
-        let buffer = user.buffer();
+        let buffer = user.buffer(true);
         let selected = (3..23).filter(|&y| buffer[(50, y)].modifier.contains(Modifier::REVERSED)).count();
         prop_assert_eq!(selected, usize::from(user.model.scan().is_some()), "{}", user.screen());
     }

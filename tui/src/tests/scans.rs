@@ -1,21 +1,19 @@
 //! The pages about a scan: their numbers are those of `retained`, and keys lead from one to the other.
 
-use super::User;
 use super::pages::{program, whole_numbers};
-use crate::draw::{Theme, draw};
+use super::{CLICK, User, areas};
 use crate::model::{Labelled, Page};
 use crate::support::Made;
 use crate::support::fixtures::scanned;
 use crate::support::golden::check_golden;
-use crate::update::{Effect, Event};
+use crate::update::Effect;
 use crate::work::{Answer, Asked, Request, RetainedMemory, RowTarget, retained_cells};
 use analysis::query::Part;
 use analysis::{Amount, Metric, Tree};
-use capture::{Area, AreaKind, Ended, NodeId, Scan, ThreadId};
+use capture::{Ended, NodeId, Scan, ThreadId};
 use engine::{Analyzer, Naming};
 use heap_graph::{Classes, GraphBuilder, HeldBlock, Holder, Pace, Rank, RootId, Scanned, Source, WhichScan};
-use ratatui::buffer::Buffer;
-use ratatui::crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
+use ratatui::crossterm::event::MouseEventKind;
 use ratatui::style::Modifier;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -31,12 +29,9 @@ fn kept(user: &User) -> Arc<RetainedMemory> {
 }
 
 /// The output of `retained --json`.
-fn document(made: &Made, number: usize) -> Value {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("app.memprof");
-    made.write(&path);
-    let (loaded, scanned) =
-        Analyzer::open(&path).unwrap().graph(&WhichScan::Number(number), Naming::Stored).unwrap();
+fn document(user: &User, number: usize) -> Value {
+    let which = WhichScan::Number(number);
+    let (loaded, scanned) = Analyzer::open(&user.file()).unwrap().graph(&which, Naming::Stored).unwrap();
     let mut out = Vec::new();
     report::json::document(&mut out, &loaded, &report::views::retained(&loaded, &scanned)).unwrap();
     serde_json::from_slice(&out).unwrap()
@@ -85,7 +80,7 @@ fn numbers_are_those_of_the_command() {
         (number..user.model.scans()).for_each(|_| {
             user.press(",");
         });
-        let (kept, json) = (kept(&user), document(made, number));
+        let (kept, json) = (kept(&user), document(&user, number));
         let whole = amount(&json["reachable"]);
         let numbers = |list: &crate::work::StackList| {
             list.rows.iter().map(|row| row.numbers.clone()).collect::<Vec<_>>()
@@ -195,9 +190,8 @@ fn choices_for_other_pages_are_refused() {
 fn rows_lead_on() {
     let mut user = user();
     user.press("Ko/push<Enter>e<Enter>");
-    let Some(Effect::Edit(place)) = user.effects.last() else { panic!("no editor") };
-    assert_eq!(place.path.to_str(), Some("/src/p.c"));
-    assert_eq!((user.model.page, user.model.function_name().as_deref()), (Page::Functions, Some("push")));
+    assert_eq!(user.edited().0, "/src/p.c");
+    assert_eq!((user.model.page, user.function().as_str()), (Page::Functions, "push"));
     assert_eq!(user.model.question.metric, Metric::Live);
     let (_, _, own) = user.model.functions.row(user.model.functions.cursor.selected).unwrap();
     assert_eq!(own, Amount { blocks: 5, bytes: 62 }, "those that are unreachable, too");
@@ -299,9 +293,7 @@ fn titles_follow_the_page() {
         let (_, title) = Page::OF_SCANS.into_iter().find(|(page, _)| *page == user.model.page).unwrap();
         let column = line.find(title).unwrap_or_else(|| panic!("{title} is in {line}"));
         let page = user.model.page;
-        let (kind, modifiers) = (MouseEventKind::Down(MouseButton::Left), KeyModifiers::NONE);
-        user.event(Event::Mouse(MouseEvent { kind, column: column as u16, row: 2, modifiers }));
-        user.wait();
+        user.mouse(CLICK, column as u16, 2);
         assert_eq!(user.model.page, page);
     }
 }
@@ -311,37 +303,31 @@ fn titles_follow_the_page() {
 fn the_mouse_works_on_scans() {
     let mut user = user();
     user.press("K");
-    let mouse = |user: &mut User, kind, column, row| {
-        user.event(Event::Mouse(MouseEvent { kind, column, row, modifiers: KeyModifiers::NONE }));
-        user.wait();
-    };
-    let down = MouseEventKind::Down(MouseButton::Left);
     let line =
         |user: &User, name: &str| user.screen().lines().position(|line| line.contains(name)).unwrap() as u16;
     let at = line(&user, "variables of app");
-    mouse(&mut user, down, 60, at);
+    user.mouse(CLICK, 60, at);
     assert!(user.screen().lines().nth(at.into()).unwrap().contains('▾'), "{}", user.screen());
-    mouse(&mut user, down, 60, at);
+    user.mouse(CLICK, 60, at);
     assert!(user.screen().lines().nth(at.into()).unwrap().contains('▸'), "{}", user.screen());
-    mouse(&mut user, MouseEventKind::ScrollUp, 60, at);
+    user.mouse(MouseEventKind::ScrollUp, 60, at);
     assert_eq!(user.model.retained_tree.selected(), Some(Tree::ROOT));
-    mouse(&mut user, down, 1, 3);
+    user.mouse(CLICK, 1, 3);
     let titles = user.screen().lines().nth(2).unwrap().to_owned();
-    mouse(&mut user, down, titles.find("stacks").unwrap() as u16, 2);
+    user.mouse(CLICK, titles.find("stacks").unwrap() as u16, 2);
     assert_eq!(user.model.page, Page::RetainedStacks);
     let at = line(&user, "dup");
-    mouse(&mut user, down, 60, at);
+    user.mouse(CLICK, 60, at);
     assert!(user.model.selected_stack().is_some() && user.model.cursor_now().selected == 2);
-    mouse(&mut user, down, 60, at);
-    assert_eq!(user.model.function_name().as_deref(), Some("dup"));
+    user.mouse(CLICK, 60, at);
+    assert_eq!(user.function(), "dup");
 }
 
 /// Check that copies have all open rows, with all numbers, and what to know before trusting them.
 #[test]
 fn copies_have_all_numbers() {
     let mut user = User::new(&scanned(), 40, 20);
-    user.press("Koy");
-    let Some(Effect::Copy(text)) = user.effects.last() else { panic!("nothing was copied") };
+    let text = user.press("Koy").copied();
     assert!(text.contains("warning: 40 B in 1 block that seems unreachable was freed later"), "{text}");
     let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>().join(" ");
     let lines: Vec<String> = text.lines().map(words).collect();
@@ -356,8 +342,7 @@ fn copies_have_all_numbers() {
         ("stacks", "35 B 25.9 % 30 B 3 push (p.c:14) < main"),
         ("unreachable", "32 B 40.5 % 16 B 1 push (p.c:14) < main"),
     ] {
-        user.press(if list == "stacks" { "iY" } else { "iiiY" });
-        let Some(Effect::Copy(text)) = user.effects.last() else { panic!("nothing was copied") };
+        let text = user.press(if list == "stacks" { "iY" } else { "iiiY" }).copied();
         assert!(words(&text.replace('|', " ").replace('`', "")).contains(line), "{list}\n{text}");
     }
 }
@@ -386,9 +371,7 @@ fn list(length: u64) -> Made {
     let deep = "main > f9 > f8 > f7 > f6 > f5 > f4 > f3 > push";
     let stacks = [format!("one > {deep}"), format!("two > {deep}")].map(|text| made.stack(&text));
     let [heap, data] = [0x5555_0000_0000, 0x7f20_0000_0000];
-    let nothing = made.string("");
-    let area = |start, end, kind| Area { start, end, kind, tid: 0, name: nothing, base: 0 };
-    let areas = [area(heap, heap + length * 64, AreaKind::Heap), area(data, data + 64, AreaKind::Variables)];
+    let areas = areas(&mut made, heap..heap + length * 64, data..data + 64);
     for number in 0..length {
         made.alloc(thread, heap + number * 64, 32, stacks[number as usize % 2]);
     }
@@ -428,9 +411,7 @@ fn large_graphs_cost_their_screen() {
     let mut made = Made::new();
     let (process, thread) = made.process("app");
     let [heap, data] = [0x5555_0000_0000_u64, 0x7f20_0000_0000];
-    let nothing = made.string("");
-    let area = |start, end, kind| Area { start, end, kind, tid: 0, name: nothing, base: 0 };
-    let areas = [area(heap, heap + (1 << 20), AreaKind::Heap), area(data, data + 4096, AreaKind::Variables)];
+    let areas = areas(&mut made, heap..heap + (1 << 20), data..data + 4096);
     let block = |number: u64| heap + number * 1024;
     let frames: Vec<_> =
         (0..30).map(|name| made.frame(Some("/bin/app"), &[format!("f{name}").as_str()])).collect();
@@ -475,15 +456,8 @@ fn pages_about_scans_are_harmless_and_need_no_colours() {
     let mut user = User::new(&made, 100, 40);
     for keys in ["Koy", "iY", "iY", "iY", "iY"] {
         user.press(keys);
-        let copied = user.effects.iter().map(|effect| match effect {
-            Effect::Copy(text) => text.as_str(),
-            _ => "",
-        });
-        let all = copied.collect::<String>() + &user.screen();
-        let acts = |letter: char| letter.is_control() && letter != '\n' || letter == '\u{202e}';
-        assert!(!all.contains(acts), "{keys}: {all:?}");
-        let mut plain = Buffer::empty(user.model.screen);
-        draw(&mut plain, &user.model, &Theme { color: false });
+        user.assert_harmless(keys);
+        let plain = user.buffer(false);
         let is_reversed = |&row: &u16| plain[(60, row)].modifier.contains(Modifier::REVERSED);
         assert_eq!((3..39).filter(is_reversed).count(), 1, "{keys}");
     }

@@ -1,8 +1,8 @@
 //! What users come for, key by key.
 
-use super::User;
 use super::pages::{program, traced};
-use crate::draw::{Theme, draw, plain};
+use super::{CLICK, User, holding};
+use crate::draw::plain;
 use crate::model::Page;
 use crate::support::Made;
 use crate::update::Effect;
@@ -10,8 +10,7 @@ use crate::work::Request;
 use analysis::query::Part;
 use analysis::{Amount, Metric, Share};
 use capture::{Ended, MarkKind};
-use ratatui::buffer::Buffer;
-use ratatui::crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
+use ratatui::crossterm::event::{MouseButton, MouseEventKind};
 use ratatui::style::Color;
 use report::outline::{Form, outline};
 use report::{ReportOptions, Shape};
@@ -20,26 +19,19 @@ fn user() -> User {
     User::new(&program(), 100, 30)
 }
 
-fn copied(user: &User) -> String {
-    match user.effects.last() {
-        Some(Effect::Copy(text)) => text.clone(),
-        other => panic!("nothing was copied: {other:?}"),
-    }
-}
-
 /// Check that a leak leads to its function, its callers and what is below, and back again.
 #[test]
 fn a_leak_leads_to_its_callers_and_back() {
     let mut user = user();
     user.press("6<Enter>");
     assert_eq!(user.model.page, Page::Functions);
-    assert_eq!(user.model.function_name().as_deref(), Some("map_insert"));
+    assert_eq!(user.function(), "map_insert");
     user.press("<Tab><Enter>");
-    assert_eq!(user.model.function_name().as_deref(), Some("cache"));
+    assert_eq!(user.function(), "cache");
     user.press("<Tab><Enter>");
-    assert_eq!(user.model.function_name().as_deref(), Some("load"));
+    assert_eq!(user.function(), "load");
     user.press("<Back>");
-    assert_eq!(user.model.function_name().as_deref(), Some("cache"));
+    assert_eq!(user.function(), "cache");
     user.press("<Back><Back>");
     assert_eq!(user.model.page, Page::Leaks);
     user.press("]");
@@ -53,7 +45,7 @@ fn searches_and_filters_agree() {
     let mut user = user();
     for sought in ["read_file", "read_*", "READ_FILE", "file", "read*ile"] {
         user.press(&format!("2<Home>/{sought}<Enter>"));
-        let found = user.model.function_name().as_deref() == Some("read_file");
+        let found = user.function() == "read_file";
         assert_eq!(found, sought != "READ_FILE", "{sought}");
     }
     for (filter, nearest) in [("read_file", None), ("read_*", None), ("file", Some("read_file"))] {
@@ -84,7 +76,7 @@ fn owners_of_blocks_are_found_from_both_sides() {
     assert!(screen.contains("allocated by make_message (m.c:22) < main: bytes 448 B, blocks 7"), "{screen}");
     assert!(screen.lines().any(|line| line.contains("100 %") && line.contains("consume")), "{screen}");
     user.press("<Down>y");
-    let copy = copied(&user);
+    let copy = user.copied();
     let of_refuse = copy.lines().position(|line| line.contains("refuse")).unwrap();
     assert!(
         copy.lines().nth(of_refuse + 1).unwrap().contains("allocated by make_message (m.c:22) < main"),
@@ -92,7 +84,7 @@ fn owners_of_blocks_are_found_from_both_sides() {
     );
     user.press("<Enter>");
     assert_eq!((user.model.page, user.model.question.metric), (Page::Functions, Metric::Frees));
-    assert_eq!(user.model.function_name().as_deref(), Some("refuse"));
+    assert_eq!(user.function(), "refuse");
     user.press("<Back><Tab>");
     assert_eq!(user.model.page, Page::Frees);
     let screen = user.press("fnobody<Enter>").screen();
@@ -133,13 +125,12 @@ fn neighbours_add_up() {
 fn open_rows_stay_open() {
     let mut user = user();
     user.press("3co/expression<Enter>");
-    let name = |user: &User| user.model.function_name();
-    assert_eq!(name(&user).as_deref(), Some("expression"));
+    assert_eq!(user.function(), "expression");
     let open = |user: &User| user.model.pane().all_rows(100).len();
     let all = open(&user);
     for keys in ["s", "s", "mm", "M", "fmain<Enter>", "u", "ii"] {
         user.press(keys);
-        assert_eq!(name(&user).as_deref(), Some("expression"), "after {keys}");
+        assert_eq!(user.function(), "expression", "after {keys}");
         assert_eq!(open(&user), all, "after {keys}");
     }
     user.press("<Left><Left>");
@@ -194,7 +185,7 @@ fn searching_goes_round() {
     user.press("3/e<Enter>");
     let mut found = Vec::new();
     for _ in 0..20 {
-        found.push(user.model.function_name().unwrap());
+        found.push(user.function());
         user.press("n");
         if user.model.pane().selected() == Some(0) {
             break;
@@ -281,7 +272,7 @@ fn a_mark_stands_for_all_its_regions() {
     assert_eq!(user.model.view().unwrap().loaded.profile.total.allocated.blocks, 6);
     user.press("5<Back>");
     user.press("R");
-    assert!(copied(user.press("y")).contains("pass"));
+    assert!(user.press("y").copied().contains("pass"));
 }
 
 /// Check that a drag over the timeline chooses a range, and a click on a tab its page.
@@ -291,22 +282,15 @@ fn the_mouse_drags_a_range() {
     user.press("5");
     let body = user.model.areas().body;
     for (kind, column) in [
-        (MouseEventKind::Down(MouseButton::Left), 30),
+        (CLICK, 30),
         (MouseEventKind::Drag(MouseButton::Left), 45),
         (MouseEventKind::Up(MouseButton::Left), 60),
     ] {
-        let event = MouseEvent { kind, column, row: body.y + 2, modifiers: KeyModifiers::NONE };
-        user.event(crate::update::Event::Mouse(event));
+        user.mouse(kind, column, body.y + 2);
     }
     let (from, to) = user.model.time.range();
     assert!(from > 0 && to > from, "{from} {to}");
-    let event = MouseEvent {
-        kind: MouseEventKind::Down(MouseButton::Left),
-        column: 1,
-        row: 1,
-        modifiers: KeyModifiers::NONE,
-    };
-    user.event(crate::update::Event::Mouse(event));
+    user.mouse(CLICK, 1, 1);
     assert_eq!(user.model.page, Page::Overview);
 }
 
@@ -315,12 +299,12 @@ fn the_mouse_drags_a_range() {
 fn copies_have_the_open_rows() {
     let mut user = user();
     user.press("3o").press("y");
-    let text = copied(&user);
+    let text = user.copied().to_owned();
     let rows = user.model.pane().all_rows(1000).len();
     assert_eq!(text.lines().count(), rows + 3, "{text}");
     assert!(text.lines().any(|line| line.contains("read_file")), "{text}");
     user.press("Y");
-    assert_eq!(copied(&user).matches("\n| ").count(), rows + 1);
+    assert_eq!(user.copied().matches("\n| ").count(), rows + 1);
     user.press("W<Back><Back>txt<Enter>");
     let Some(Effect::Write(path, written)) = user.effects.last() else { panic!("nothing was written") };
     assert_eq!((path.to_str(), written.trim_end()), (Some("page.txt"), text.as_str()));
@@ -342,9 +326,9 @@ fn copies_are_what_reports_write() {
         }
         for (key, form) in [("y", Form::Text), ("Y", Form::Markdown)] {
             let rows = |text: &str| text.lines().skip(2).map(str::to_owned).collect::<Vec<_>>();
-            let ours = copied(user.press("o").press(key));
-            assert_eq!(rows(&ours), rows(&report.to_text(form)), "{metric:?} {form:?}");
-            assert!(rows(&ours).len() > 3, "{metric:?}: {ours}");
+            let ours = user.press("o").press(key).copied();
+            assert_eq!(rows(ours), rows(&report.to_text(form)), "{metric:?} {form:?}");
+            assert!(rows(ours).len() > 3, "{metric:?}: {ours}");
         }
     }
 }
@@ -446,8 +430,8 @@ fn a_function_has_lines_sizes_and_lifetimes() {
     assert_eq!(words("< 10 ms"), format!("1 33.3 % 100 B < 10 ms {}", "█".repeat(12)));
     assert!(words("to the end").starts_with("2 66.7 %") && !screen.contains("other"), "{screen}");
     user.press("<Back>");
-    assert_eq!((user.model.page, user.model.function_name().as_deref()), (Page::Functions, Some("load")));
-    assert!(copied(user.press("vy")).contains("second();"));
+    assert_eq!((user.model.page, user.function().as_str()), (Page::Functions, "load"));
+    assert!(user.press("vy").copied().contains("second();"));
 }
 
 /// Check that sources of a program built elsewhere are shown from their present place, and that others say how to
@@ -469,9 +453,7 @@ fn sources_that_have_moved_are_shown() {
 #[test]
 fn the_editor_gets_the_line() {
     let mut user = user();
-    user.press("6e");
-    let Some(Effect::Edit(place)) = user.effects.last() else { panic!("no editor") };
-    assert_eq!((place.path.to_str(), place.line), (Some("/src/m.c"), 20));
+    assert_eq!(user.press("6e").edited(), ("/src/m.c", 20));
 }
 
 /// Check that a faulty expression stays to be corrected, with a message.
@@ -519,24 +501,12 @@ fn the_last_choice_is_the_one_that_is_wanted() {
     assert_eq!(user.model.view().unwrap().question.metric, Metric::ALL[100 % Metric::ALL.len()]);
 }
 
-/// What functions held in a capture: for an older and a newer build of one program.
-fn build(held: &[(&str, u64)]) -> Made {
-    let mut made = Made::new();
-    let (process, thread) = made.process("app");
-    for (place, (functions, size)) in (1..).zip(held) {
-        let stack = made.stack(functions);
-        made.alloc(thread, 0x1000 * place, *size, stack);
-    }
-    made.end(process, thread, Ended::Exited(0));
-    made
-}
-
 /// Check that the changes from an older capture are a flame graph as wide as the changes, whose signs and colours say
 /// what grew and what shrank, on the smallest screen, without colours, and in the table beside it.
 #[test]
 fn changes_have_signs_and_colours() {
-    let old = build(&[("main > parse", 3000), ("main > load", 1000), ("main > same", 700)]);
-    let new = build(&[("main > parse", 1000), ("main > load", 7000), ("main > same", 700)]);
+    let old = holding(&[("main > parse", 3000), ("main > load", 1000), ("main > same", 700)]);
+    let new = holding(&[("main > parse", 1000), ("main > load", 7000), ("main > same", 700)]);
     let mut user = User::comparing(&new, Some(&old), 80, 24);
     let (_, tree) = user.model.changes.shown().unwrap();
     assert_eq!(tree.node(0).total.bytes, 6000 + 2000, "what changed, in either direction");
@@ -547,16 +517,15 @@ fn changes_have_signs_and_colours() {
     assert!(line.contains("-parse") && !screen.contains("same"), "{screen}");
     // Three quarters of the change is growth.
     assert_eq!(line.chars().position(|letter| letter == '-'), Some(60), "{screen}");
-    let colours = user.buffer();
+    let colours = user.buffer(true);
     let background = |x| colours[(x, row)].bg;
     assert_eq!((background(5), background(65)), (Color::Indexed(208), Color::Indexed(67)));
-    let mut plain = Buffer::empty(user.model.screen);
-    draw(&mut plain, &user.model, &Theme { color: false });
+    let plain = user.buffer(false);
     assert_eq!((plain[(0, row)].symbol(), plain[(60, row)].symbol()), ("+", "-"));
     assert!(user.press("<Down><Down><Down>").screen().contains("+5.86 KiB"), "{}", user.screen());
-    assert_eq!(user.model.function_name().as_deref(), Some("load"));
+    assert_eq!(user.function(), "load");
     user.press("/pars<Enter>");
-    assert_eq!(user.model.function_name().as_deref(), Some("parse"));
+    assert_eq!(user.function(), "parse");
     assert!(user.screen().contains("-1.95 KiB"), "{}", user.screen());
     assert!(user.press("d").screen().contains("+5.86 KiB"), "{}", user.screen());
     user.press("<Back>");

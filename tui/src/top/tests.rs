@@ -7,7 +7,7 @@ use crate::draw::Theme;
 use crate::support::Made;
 use crate::support::fixtures::small;
 use crate::support::golden::check_golden;
-use crate::tests::codes;
+use crate::tests::{codes, text_of};
 use analysis::{Amount, functions_of};
 use engine::live::{By, Change, Figures, Function, Order, Reading, Row};
 use proptest::prelude::*;
@@ -85,11 +85,7 @@ impl User {
     fn screen(&self) -> String {
         let mut buffer = Buffer::empty(self.0.screen);
         draw(&mut buffer, &self.0, &Theme { color: true });
-        let line = |y: u16| {
-            let cells = (0..buffer.area.width).map(|x| buffer[(x, y)].symbol()).collect::<String>();
-            cells.trim_end().to_owned()
-        };
-        (0..buffer.area.height).map(line).collect::<Vec<_>>().join("\n") + "\n"
+        text_of(&buffer)
     }
 }
 
