@@ -129,54 +129,33 @@ impl CallTree {
     /// From all stacks that ever allocated, without changes: for any history of these sites. Includes their costs in
     /// an older capture, if compared with one.
     pub(super) fn new(loaded: &Loaded, history: &History, diff: Option<&Diff>) -> Self {
-        let sites = &history.sites;
         let mut builder = Builder::new(&loaded.tables, &loaded.names);
         let mut stacks = StackMap::new(&loaded.tables);
-        let names = &loaded.names;
-        let costs = loaded.profile.sites.iter().map(|site| Item {
-            process: names.process(site.process),
-            node: site.node,
-            adds: Adds::Cost(&site.cost),
-        });
-        let sites = sites.iter().enumerate().map(|(number, site)| Item {
-            process: names.process(site.process),
-            node: site.node,
-            adds: Adds::Site(number),
-        });
-        builder.call_tree.of_sites = vec![0; sites.len()];
-        let mut items: Vec<Item<'_>> = costs.chain(sites).collect();
-        let during = history.during.iter().map(|during| Item {
-            process: names.process(during.process),
-            node: during.node,
-            adds: Adds::During(builder.region(during.name), during.allocated),
-        });
-        items.extend(during);
-        items.extend(diff.iter().flat_map(|diff| &diff.rows).map(|row| Item {
-            process: names.process(row.process),
-            node: row.node,
-            adds: Adds::Change(row),
-        }));
+        builder.call_tree.of_sites = vec![0; history.sites.len()];
         builder.number_classes(&history.shapes);
-        items.extend(history.shapes.iter().map(|shape| Item {
-            process: names.process(shape.process),
-            node: shape.node,
-            adds: Adds::Shape(shape),
+        let item = |process, node, adds| Item { process: loaded.names.process(process), node, adds };
+        let costs = loaded.profile.sites.iter();
+        let mut items: Vec<Item<'_>> =
+            costs.map(|site| item(site.process, site.node, Adds::Cost(&site.cost))).collect();
+        let sites = history.sites.iter().enumerate();
+        items.extend(sites.map(|(number, site)| item(site.process, site.node, Adds::Site(number))));
+        items.extend(history.during.iter().map(|during| {
+            let adds = Adds::During(builder.region(during.name), during.allocated);
+            item(during.process, during.node, adds)
         }));
-        items.extend(history.frees.iter().map(|passed| Item {
-            process: names.process(passed.process),
-            node: passed.allocated_by,
-            adds: Adds::Passed(passed),
-        }));
+        let changes = diff.iter().flat_map(|diff| &diff.rows);
+        items.extend(changes.map(|row| item(row.process, row.node, Adds::Change(row))));
+        let shapes = history.shapes.iter();
+        items.extend(shapes.map(|shape| item(shape.process, shape.node, Adds::Shape(shape))));
+        let frees = history.frees.iter();
+        items.extend(frees.map(|passed| item(passed.process, passed.allocated_by, Adds::Passed(passed))));
         items.sort_by_key(|item| (item.process, item.node));
         for of_process in items.chunk_by(|a, b| a.process == b.process) {
             builder.process(of_process, &mut stacks);
         }
         if diff.is_some() {
-            builder
-                .call_tree
-                .rows
-                .iter_mut()
-                .for_each(|row| row.change.get_or_insert_default().moved -= row.cost);
+            let rows = builder.call_tree.rows.iter_mut();
+            rows.for_each(|row| row.change.get_or_insert_default().moved -= row.cost);
         }
         builder.call_tree
     }

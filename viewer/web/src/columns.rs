@@ -5,6 +5,7 @@
 //!   bytes     00  01   02  03   7e   80 01          seven bits each, lowest first; highest bit: more follow
 //! ```
 
+use analysis::Amount;
 use serde::Serialize;
 use std::borrow::Cow;
 
@@ -35,6 +36,12 @@ impl Columns {
         numbers: impl IntoIterator<Item = i64>,
     ) {
         self.add(name.into(), numbers.into_iter(), false);
+    }
+
+    /// Adds a column of bytes and one of blocks.
+    pub(super) fn amounts(&mut self, name: &str, amounts: impl Iterator<Item = Amount> + Clone) {
+        self.numbers(format!("{name}.bytes"), amounts.clone().map(|amount| amount.bytes));
+        self.numbers(format!("{name}.blocks"), amounts.map(|amount| amount.blocks));
     }
 
     /// Adds a column whose values are stored as differences from the previous one, to be added up by the reader.

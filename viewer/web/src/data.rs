@@ -34,8 +34,9 @@ use std::io;
 /// Version of the data. The scripts are in the same file, so nothing else needs to read it.
 const VERSION: u32 = 1;
 
-/// The metrics that are compared between two captures, by their names in the columns.
-const COMPARED: [(&str, Metric); 6] = [
+/// The metrics that rows have, also of an older capture, by their names in the columns. Times are in the column of bytes,
+/// samples in that of blocks.
+const METRICS: [(&str, Metric); 6] = [
     ("allocated", Metric::Bytes),
     ("temporary", Metric::Temporary),
     ("peak", Metric::Peak),
@@ -199,31 +200,18 @@ impl Writer<'_> {
         let columns = &mut self.columns;
         columns.rising("row.node", rows.iter().map(|row| i64::from(row.node)));
         columns.numbers("row.call", rows.iter().map(|row| i64::from(row.call)));
-        let mut amount = |names: [&'static str; 2], of: &dyn Fn(&Row) -> Amount| {
-            columns.numbers(names[0], rows.iter().map(|row| of(row).bytes));
-            columns.numbers(names[1], rows.iter().map(|row| of(row).blocks));
-        };
-        amount(["row.allocated.bytes", "row.allocated.blocks"], &|row| row.cost.allocated);
-        amount(["row.temporary.bytes", "row.temporary.blocks"], &|row| row.cost.temporary);
-        amount(["row.peak.bytes", "row.peak.blocks"], &|row| row.cost.peak);
-        amount(["row.leaked.bytes", "row.leaked.blocks"], &|row| row.cost.leaked);
-        // Times are in the bytes column, samples in the blocks column.
-        amount(["row.cpu.bytes", "row.cpu.blocks"], &|row| row.cost.cpu);
-        amount(["row.frees.bytes", "row.frees.blocks"], &|row| row.cost.frees);
-        let during = || rows.iter().flat_map(|row| &row.during);
-        columns.numbers("row.during", rows.iter().map(|row| row.during.len() as i64));
-        columns.numbers("during.region", during().map(|(region, _)| i64::from(*region)));
-        columns.numbers("during.bytes", during().map(|(_, amount)| amount.bytes));
-        columns.numbers("during.blocks", during().map(|(_, amount)| amount.blocks));
-        let mut classes = |names: [&'static str; 4], of: fn(&Row) -> &[(u32, Amount)]| {
-            let all = || rows.iter().flat_map(of);
+        for (name, metric) in METRICS {
+            columns.amounts(&format!("row.{name}"), rows.iter().map(|row| metric.of(&row.cost)));
+        }
+        let mut entries = |names: [&'static str; 3], of: fn(&Row) -> &[(u32, Amount)]| {
+            let all = rows.iter().flat_map(of);
             columns.numbers(names[0], rows.iter().map(|row| of(row).len() as i64));
-            columns.numbers(names[1], all().map(|(class, _)| i64::from(*class)));
-            columns.numbers(names[2], all().map(|(_, amount)| amount.bytes));
-            columns.numbers(names[3], all().map(|(_, amount)| amount.blocks));
+            columns.numbers(names[1], all.clone().map(|(class, _)| i64::from(*class)));
+            columns.amounts(names[2], all.map(|(_, amount)| *amount));
         };
-        classes(["row.sizes", "sized.class", "sized.bytes", "sized.blocks"], |row| &row.sizes);
-        classes(["row.ages", "aged.class", "aged.bytes", "aged.blocks"], |row| &row.ages);
+        entries(["row.during", "during.region", "during"], |row| &row.during);
+        entries(["row.sizes", "sized.class", "sized"], |row| &row.sizes);
+        entries(["row.ages", "aged.class", "aged"], |row| &row.ages);
     }
 
     /// What became of the blocks of rows; nothing when the stacks of frees were not recorded.
@@ -250,10 +238,8 @@ impl Writer<'_> {
         columns.numbers("row.ends", ends.iter().map(|ends| ends.len() as i64));
         let all = || ends.iter().flatten();
         columns.numbers("ended.by", all().map(|(by, _)| *by));
-        columns.numbers("ended.bytes", all().map(|(_, ended)| ended.blocks.bytes));
-        columns.numbers("ended.blocks", all().map(|(_, ended)| ended.blocks.blocks));
-        columns.numbers("ended.others.bytes", all().map(|(_, ended)| ended.by_others.bytes));
-        columns.numbers("ended.others.blocks", all().map(|(_, ended)| ended.by_others.blocks));
+        columns.amounts("ended", all().map(|(_, ended)| ended.blocks));
+        columns.amounts("ended.others", all().map(|(_, ended)| ended.by_others));
     }
 
     /// What rows had in the older capture, and what the comparison attributes to another row than the one that
@@ -261,13 +247,9 @@ impl Writer<'_> {
     fn compared(&mut self, rows: &[Row]) {
         let columns = &mut self.columns;
         let changes = || rows.iter().map(|row| row.change.as_deref().copied().unwrap_or_default());
-        for (name, metric) in COMPARED {
-            let before = || changes().map(|change| metric.of(&change.before));
-            let moved = || changes().map(|change| metric.of(&change.moved));
-            columns.numbers(format!("before.{name}.bytes"), before().map(|amount| amount.bytes));
-            columns.numbers(format!("before.{name}.blocks"), before().map(|amount| amount.blocks));
-            columns.numbers(format!("moved.{name}.bytes"), moved().map(|amount| amount.bytes));
-            columns.numbers(format!("moved.{name}.blocks"), moved().map(|amount| amount.blocks));
+        for (name, metric) in METRICS {
+            columns.amounts(&format!("before.{name}"), changes().map(|change| metric.of(&change.before)));
+            columns.amounts(&format!("moved.{name}"), changes().map(|change| metric.of(&change.moved)));
         }
     }
 }

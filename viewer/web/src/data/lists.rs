@@ -97,12 +97,9 @@ impl Writer<'_> {
     pub(super) fn spectrum(&mut self) {
         let spectrum = &self.parts.history.spectrum;
         let columns = &mut self.columns;
-        columns.numbers("size.allocated.bytes", spectrum.sizes.iter().map(|class| class.allocated.bytes));
-        columns.numbers("size.allocated.blocks", spectrum.sizes.iter().map(|class| class.allocated.blocks));
+        columns.amounts("size.allocated", spectrum.sizes.iter().map(|class| class.allocated));
         columns.numbers("size.temporary.blocks", spectrum.sizes.iter().map(|class| class.temporary.blocks));
-        columns.numbers("size.left.bytes", spectrum.sizes.iter().map(|class| class.left.bytes));
-        columns.numbers("size.left.blocks", spectrum.sizes.iter().map(|class| class.left.blocks));
-        columns.numbers("life.bytes", spectrum.lives.iter().map(|amount| amount.bytes));
-        columns.numbers("life.blocks", spectrum.lives.iter().map(|amount| amount.blocks));
+        columns.amounts("size.left", spectrum.sizes.iter().map(|class| class.left));
+        columns.amounts("life", spectrum.lives.iter().copied());
     }
 }

@@ -1,7 +1,7 @@
 //! The data that depends on how time is sliced: the slices, and the changes of rows in them.
 
 use crate::columns::Columns;
-use analysis::{Amount, Flow, History, processor_time, resident};
+use analysis::{Flow, History, processor_time, resident};
 use capture::CounterKind;
 use engine::Loaded;
 
@@ -16,18 +16,15 @@ pub(crate) fn over_time(loaded: &Loaded, history: &History, rows: &[impl AsRef<[
 
 fn changes(columns: &mut Columns, rows: &[impl AsRef<[(u32, Flow)]>], has_frees: bool) {
     columns.numbers("row.changes", rows.iter().map(|changes| changes.as_ref().len() as i64));
-    let all = || rows.iter().flat_map(|changes| changes.as_ref());
-    columns.rising("change.slice", all().map(|(slice, _)| i64::from(*slice)));
-    let mut change = |names: [&'static str; 2], of: &dyn Fn(&Flow) -> Amount| {
-        columns.numbers(names[0], all().map(|(_, change)| of(change).bytes));
-        columns.numbers(names[1], all().map(|(_, change)| of(change).blocks));
-    };
+    let all = rows.iter().flat_map(|changes| changes.as_ref());
+    columns.rising("change.slice", all.clone().map(|(slice, _)| i64::from(*slice)));
+    let flows = all.map(|(_, change)| change);
     // Usually what was allocated either all stays or all goes: then one of the two is 0.
-    change(["change.live.bytes", "change.live.blocks"], &|change| change.live);
-    change(["change.gone.bytes", "change.gone.blocks"], &|change| change.allocated - change.live);
-    change(["change.temporary.bytes", "change.temporary.blocks"], &|change| change.temporary);
+    columns.amounts("change.live", flows.clone().map(|change| change.live));
+    columns.amounts("change.gone", flows.clone().map(|change| change.allocated - change.live));
+    columns.amounts("change.temporary", flows.clone().map(|change| change.temporary));
     if has_frees {
-        change(["change.frees.bytes", "change.frees.blocks"], &|change| change.frees);
+        columns.amounts("change.frees", flows.map(|change| change.frees));
     }
 }
 
@@ -40,14 +37,10 @@ fn slices(columns: &mut Columns, loaded: &Loaded, history: &History, has_frees: 
     columns.rising("slice.live.blocks", slices.iter().map(|slice| slice.live.blocks));
     columns.rising("slice.most.bytes", slices.iter().map(|slice| slice.most.bytes));
     columns.rising("slice.most.blocks", slices.iter().map(|slice| slice.most.blocks));
-    let mut change = |names: [&'static str; 2], of: &dyn Fn(&Flow) -> Amount| {
-        columns.numbers(names[0], slices.iter().map(|slice| of(&slice.change).bytes));
-        columns.numbers(names[1], slices.iter().map(|slice| of(&slice.change).blocks));
-    };
-    change(["slice.allocated.bytes", "slice.allocated.blocks"], &|change| change.allocated);
-    change(["slice.temporary.bytes", "slice.temporary.blocks"], &|change| change.temporary);
+    columns.amounts("slice.allocated", slices.iter().map(|slice| slice.change.allocated));
+    columns.amounts("slice.temporary", slices.iter().map(|slice| slice.change.temporary));
     if has_frees {
-        change(["slice.frees.bytes", "slice.frees.blocks"], &|change| change.frees);
+        columns.amounts("slice.frees", slices.iter().map(|slice| slice.change.frees));
     }
     let ends: Vec<u64> = slices.iter().map(|slice| slice.end.time).collect();
     for (name, kind) in [

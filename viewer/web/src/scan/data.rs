@@ -110,27 +110,21 @@ pub(super) fn data(loaded: &Loaded, scanned: &Scanned, found: &Found, most: usiz
 }
 
 impl Parts {
-    /// Columns of bytes and of blocks.
-    fn amounts(&mut self, name: &'static str, amounts: impl Iterator<Item = Amount> + Clone) {
-        self.columns.numbers(format!("{name}.bytes"), amounts.clone().map(|amount| amount.bytes));
-        self.columns.numbers(format!("{name}.blocks"), amounts.map(|amount| amount.blocks));
-    }
-
     /// The stacks that retain most, which get the first numbers, each with what keeps it.
     fn stacks(&mut self, found: &Found, most: usize) {
         let rows = || found.retained.stacks.iter().take(most);
         rows().for_each(|row| {
             self.numbers.stack(row.node);
         });
-        self.amounts("retained.own", rows().map(|row| row.own));
-        self.amounts("retained.all", rows().map(|row| row.retained));
+        self.columns.amounts("retained.own", rows().map(|row| row.own));
+        self.columns.amounts("retained.all", rows().map(|row| row.retained));
         self.columns.numbers("retained.direct.blocks", rows().map(|row| row.direct));
         self.columns.numbers("retained.holders", rows().map(|row| row.holders.len() as i64));
         self.columns.numbers("retained.others", rows().map(|row| row.more_holders as i64));
         let holders = || rows().flat_map(|row| &row.holders);
         let numbers = &mut self.numbers;
         self.columns.numbers("holder.number", holders().map(|(holder, _)| numbers.holder(*holder)));
-        self.amounts("holder", holders().map(|(_, amount)| *amount));
+        self.columns.amounts("holder", holders().map(|(_, amount)| *amount));
     }
 
     /// The roots that retain most, in order.
@@ -139,8 +133,8 @@ impl Parts {
         let numbers = &mut self.numbers;
         let number = rows().map(|row| numbers.holder(Holder::Root(row.root)) - 1);
         self.columns.numbers("kept_by_root.number", number);
-        self.amounts("kept_by_root.direct", rows().map(|row| row.direct));
-        self.amounts("kept_by_root.all", rows().map(|row| row.retained));
+        self.columns.amounts("kept_by_root.direct", rows().map(|row| row.direct));
+        self.columns.amounts("kept_by_root.all", rows().map(|row| row.retained));
     }
 
     /// The classes that retain most.
@@ -149,9 +143,9 @@ impl Parts {
         let texts = &mut self.texts;
         let name = |row: &ClassRow| loaded.tables.string(row.name);
         self.columns.numbers("class.name", rows().map(|row| i64::from(texts.number(name(row)))));
-        self.amounts("class.own", rows().map(|row| row.own));
-        self.amounts("class.all", rows().map(|row| row.retained));
-        self.amounts("class.lost", rows().map(|row| row.unreachable));
+        self.columns.amounts("class.own", rows().map(|row| row.own));
+        self.columns.amounts("class.all", rows().map(|row| row.retained));
+        self.columns.amounts("class.lost", rows().map(|row| row.unreachable));
     }
 
     /// The first roots that lead to what no single one keeps.
@@ -160,7 +154,7 @@ impl Parts {
         let numbers = &mut self.numbers;
         let number = rows().map(|(root, _)| numbers.holder(Holder::Root(*root)) - 1);
         self.columns.numbers("several.number", number);
-        self.amounts("several", rows().map(|(_, amount)| *amount));
+        self.columns.amounts("several", rows().map(|(_, amount)| *amount));
     }
 
     /// Stacks of the heads of unreachable blocks, each with what it leads to.
@@ -168,19 +162,19 @@ impl Parts {
         let rows = || found.unreachable.stacks.iter().take(most);
         let numbers = &mut self.numbers;
         self.columns.numbers("unreachable.stack", rows().map(|row| numbers.stack(row.node)));
-        self.amounts("unreachable.own", rows().map(|row| row.heads));
-        self.amounts("unreachable.all", rows().map(|row| row.claimed));
+        self.columns.amounts("unreachable.own", rows().map(|row| row.heads));
+        self.columns.amounts("unreachable.all", rows().map(|row| row.claimed));
         self.columns.numbers("unreachable.cycles", rows().map(|row| row.cycles));
         let shown = most.min(MOST_NAMED);
         let left = |row: &UnreachableRow| row.leads_to.len().saturating_sub(shown);
         self.columns.numbers("unreachable.led", rows().map(|row| (row.leads_to.len() - left(row)) as i64));
         self.columns.numbers("unreachable.hidden", rows().map(|row| left(row) as i64));
         let hidden = |row: &UnreachableRow| sum(row.leads_to.iter().skip(shown).map(|(_, amount)| *amount));
-        self.amounts("unreachable.hidden", rows().map(hidden));
+        self.columns.amounts("unreachable.hidden", rows().map(hidden));
         let led = || rows().flat_map(|row| row.leads_to.iter().take(shown));
         let numbers = &mut self.numbers;
         self.columns.numbers("led.stack", led().map(|(node, _)| numbers.stack(*node)));
-        self.amounts("led", led().map(|(_, amount)| *amount));
+        self.columns.amounts("led", led().map(|(_, amount)| *amount));
     }
 
     /// Rows of the tree, each before those below it. A row retains the sum of what is below it, of what is hidden,
@@ -190,8 +184,8 @@ impl Parts {
         self.columns.rising("kept.level", rows().map(|row| row.level as i64));
         let numbers = &mut self.numbers;
         self.columns.numbers("kept.holder", rows().map(|row| numbers.holder(row.holder)));
-        self.amounts("kept.own", rows().map(|row| row.own));
+        self.columns.amounts("kept.own", rows().map(|row| row.own));
         self.columns.numbers("kept.hidden", rows().map(|row| row.hidden as i64));
-        self.amounts("kept.hidden", rows().map(|row| row.hidden_retained));
+        self.columns.amounts("kept.hidden", rows().map(|row| row.hidden_retained));
     }
 }
