@@ -19,15 +19,6 @@ use std::ops::AddAssign;
 /// The node above everything.
 pub(super) const ROOT: u32 = 0;
 
-/// What distinguishes the nodes below one node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Place {
-    pub(super) label: LabelId,
-    pub(super) file: Option<StringId>,
-    pub(super) line: Option<u32>,
-    pub(super) inlined: bool,
-}
-
 /// The blocks that one stack allocated with one allocator function.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Row {
@@ -119,7 +110,8 @@ pub(super) struct CallTree {
     pub(super) ages: Vec<Age>,
     /// The parent, and the index in [`Self::places`].
     pub(super) nodes: Vec<(u32, u32)>,
-    pub(super) places: Vec<Place>,
+    /// What distinguishes the nodes below one node.
+    pub(super) places: Vec<Step>,
     pub(super) rows: Vec<Row>,
     /// By site of the histories, its row.
     pub(super) of_sites: Vec<usize>,
@@ -210,7 +202,7 @@ struct Builder<'a> {
     tables: &'a Tables,
     names: &'a Names,
     call_tree: CallTree,
-    places: HashMap<Place, u32>,
+    places: HashMap<Step, u32>,
     children: HashMap<(u32, u32), u32>,
     rows: HashMap<(u32, u8), usize>,
 }
@@ -300,7 +292,7 @@ impl<'a> Builder<'a> {
     fn row(&mut self, stack: NodeId, stacks: &mut StackMap<'_>) -> usize {
         let names = self.names;
         let node = stacks.place(stack, |caller, frame| {
-            names.steps(frame).iter().rev().fold(caller, |at, step| self.child(at, place_of(step)))
+            names.steps(frame).iter().rev().fold(caller, |at, step| self.child(at, *step))
         });
         let call = call_kind(self.tables, stack).map_or(0, |call| call as u8);
         let rows = &mut self.call_tree.rows;
@@ -310,7 +302,7 @@ impl<'a> Builder<'a> {
         })
     }
 
-    fn child(&mut self, parent: u32, place: Place) -> u32 {
+    fn child(&mut self, parent: u32, place: Step) -> u32 {
         let place = self.place(place);
         let nodes = &mut self.call_tree.nodes;
         *self.children.entry((parent, place)).or_insert_with(|| {
@@ -319,7 +311,7 @@ impl<'a> Builder<'a> {
         })
     }
 
-    fn place(&mut self, place: Place) -> u32 {
+    fn place(&mut self, place: Step) -> u32 {
         let places = &mut self.call_tree.places;
         *self.places.entry(place).or_insert_with(|| {
             places.push(place);
@@ -328,13 +320,8 @@ impl<'a> Builder<'a> {
     }
 }
 
-fn place_of(step: &Step) -> Place {
-    let &Step { label, file, line, inlined } = step;
-    Place { label, file, line, inlined }
-}
-
-fn lone(label: LabelId) -> Place {
-    Place { label, file: None, line: None, inlined: false }
+fn lone(label: LabelId) -> Step {
+    Step { label, file: None, line: None, inlined: false }
 }
 
 fn number(place: usize) -> u32 {

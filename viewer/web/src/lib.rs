@@ -64,21 +64,14 @@ pub use baseline::Baseline;
 pub use graph::{GraphQuery, graph};
 pub use limits::{MOST_BYTES, MOST_CELLS};
 pub use options::{Drawing, DrawingError, MOST_OF_A_DRAWING, PageOptions};
-pub use page::Packer;
+pub use page::{Packer, page, served_page};
 pub use scan::{HeldScans, scan};
 pub use tables::{ViewTables, registered, view, views};
 
 use analysis::History;
 use engine::{Analyzer, Error, Loaded, Naming, PeakMemory};
 use report::views::{Observed, observers};
-use std::io::{self, Write};
 use std::path::Path;
-
-/// The page for a server, without data, and its policy, which the server must send as well: the page requests `data`
-/// next to its own address.
-pub fn served_page() -> (Vec<u8>, String) {
-    page::served()
-}
 
 /// What a page of a capture shows.
 pub struct Counted {
@@ -113,20 +106,4 @@ pub fn open_with_history(path: &Path, naming: Naming) -> Result<Counted, Error> 
     let has_blocks = analyzer.tables().metadata.aggregate().is_none();
     let observed = Some(observed).filter(|_| has_blocks);
     Ok(Counted { loaded: analyzer.show(profile, naming), history, memory, observed })
-}
-
-/// Writes the page, compared with an older capture if there is one, and with the results of scans.
-///
-/// # Errors
-/// Those of the writer.
-pub fn page(
-    out: &mut dyn Write,
-    loaded: &Loaded,
-    history: &History,
-    memory: Option<PeakMemory>,
-    baseline: Option<Baseline>,
-    scans: &HeldScans,
-    options: &PageOptions,
-) -> io::Result<()> {
-    page::write(out, loaded, history, memory, baseline, scans, options)
 }

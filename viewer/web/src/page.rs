@@ -29,7 +29,11 @@ const ATTEMPTS: usize = 24;
 const PAGE: &str = include_str!("assets/page.html");
 const STYLE: &str = include_str!("assets/style.css");
 
-pub(super) fn write(
+/// Writes the page, compared with an older capture if there is one, and with the results of scans.
+///
+/// # Errors
+/// Those of the writer.
+pub fn page(
     out: &mut dyn Write,
     loaded: &Loaded,
     history: &History,
@@ -47,8 +51,9 @@ pub(super) fn write(
     assemble(out, &script, &policy(&script, "'none'"), [&encoded, &scans])
 }
 
-/// A page without data, and its policy: the page requests data from the server it came from.
-pub(super) fn served() -> (Vec<u8>, String) {
+/// The page for a server, without data, and its policy, which the server must send as well: the page requests `data`
+/// next to its own address.
+pub fn served_page() -> (Vec<u8>, String) {
     let script = script();
     let policy = policy(&script, "'self'");
     let mut page = Vec::new();

@@ -123,7 +123,7 @@ pub enum Kind {
 }
 
 /// One function of a frame; a frame has several if the compiler inlined.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Step {
     /// Its name.
     pub label: LabelId,

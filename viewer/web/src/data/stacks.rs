@@ -1,10 +1,10 @@
 //! The stacks of a page, or of a scan: nodes, the places that they refer to, and the labels of these.
 
-use crate::call_tree::{CallTree, Place};
+use crate::call_tree::CallTree;
 use crate::columns::Columns;
 use crate::fold::Folded;
 use crate::texts::Texts;
-use analysis::{Kind, LabelId};
+use analysis::{Kind, LabelId, Step};
 use engine::{Loaded, Sources};
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -23,7 +23,7 @@ pub(crate) struct Stacks<'a> {
 impl Stacks<'_> {
     /// Writes the folded tree, with only those places and labels that are used.
     pub(crate) fn write(&self, columns: &mut Columns, texts: &mut Texts, folded: &Folded) {
-        let mut places: Vec<Place> = Vec::new();
+        let mut places: Vec<Step> = Vec::new();
         let mut known: HashMap<u32, i64> = HashMap::new();
         let mut numbers = Vec::with_capacity(folded.nodes.len());
         for node in &folded.nodes {

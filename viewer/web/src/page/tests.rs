@@ -49,8 +49,12 @@ fn alloc(time: u64, size: u64, stack: NodeId) -> Event {
 }
 
 fn text_of(loaded: &Loaded, history: &History) -> String {
+    text_with(loaded, history, &PageOptions::default())
+}
+
+fn text_with(loaded: &Loaded, history: &History, options: &PageOptions) -> String {
     let mut out = Vec::new();
-    write(&mut out, loaded, history, None, None, &HeldScans::default(), &PageOptions::default()).unwrap();
+    page(&mut out, loaded, history, None, None, &HeldScans::default(), options).unwrap();
     String::from_utf8(out).unwrap()
 }
 
@@ -81,9 +85,7 @@ fn long_lines_are_cut_between_letters() {
     let (loaded, history) =
         made(&[vec![file.path().display().to_string()]], |leaves| vec![alloc(1, 10, leaves[0])]);
     let options = PageOptions { with_source: true, ..PageOptions::default() };
-    let mut out = Vec::new();
-    write(&mut out, &loaded, &history, None, None, &HeldScans::default(), &options).unwrap();
-    let head = head_of(&String::from_utf8(out).unwrap());
+    let head = head_of(&text_with(&loaded, &history, &options));
     let texts = head["texts"].as_array().unwrap().iter().filter_map(Value::as_str);
     assert_eq!(texts.filter(|text| text.starts_with("xé")).map(str::len).collect::<Vec<_>>(), [199]);
 }
