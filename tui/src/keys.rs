@@ -2,6 +2,7 @@
 
 use crate::model::Page;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use report::outline::Form;
 
 /// What a key does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,8 +41,7 @@ pub(crate) enum Command {
     Mark(isize),
     ZoomIn,
     ZoomOut,
-    Copy,
-    CopyMarkdown,
+    Copy(Form),
     Write,
     Edit,
     Back,
@@ -117,8 +117,8 @@ pub(crate) const BINDINGS: &[Binding] = &[
     (key('+'), Command::ZoomIn, "+ -", "zoom in, zoom out"),
     (key('='), Command::ZoomIn, "", ""),
     (key('-'), Command::ZoomOut, "", ""),
-    (key('y'), Command::Copy, "y Y", "copy the page as text, as Markdown"),
-    (key('Y'), Command::CopyMarkdown, "", ""),
+    (key('y'), Command::Copy(Form::Text), "y Y", "copy the page as text, as Markdown"),
+    (key('Y'), Command::Copy(Form::Markdown), "", ""),
     (key('W'), Command::Write, "W", "write the page to a .txt or .md file, a graph as .svg"),
     (key('e'), Command::Edit, "e", "open the source line in your editor"),
     (key('?'), Command::Help, "?", "this help"),

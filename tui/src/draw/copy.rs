@@ -38,16 +38,6 @@ impl Into {
     }
 }
 
-/// As text.
-pub(crate) fn text(model: &Model, into: Into) -> String {
-    write(model, Form::Text, into)
-}
-
-/// As Markdown.
-pub(crate) fn markdown(model: &Model, into: Into) -> String {
-    write(model, Form::Markdown, into)
-}
-
 /// As a drawing, if the page is a flame graph or a tree: all of it, whatever part is on the screen.
 pub(crate) fn picture(model: &Model) -> Option<String> {
     let (view, tree, sums) = match model.page {
@@ -65,7 +55,8 @@ pub(crate) fn picture(model: &Model) -> Option<String> {
     String::from_utf8(out).ok()
 }
 
-fn write(model: &Model, form: Form, into: Into) -> String {
+/// In some form: its rows, or its text.
+pub(crate) fn written(model: &Model, form: Form, into: Into) -> String {
     match outline(model, into.most()) {
         Some((mut outline, left_out)) => {
             outline.rows.extend((left_out > 0).then(|| OutlineRow {

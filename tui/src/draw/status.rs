@@ -82,11 +82,7 @@ pub(super) fn footer(buffer: &mut Buffer, area: Rect, model: &Model, theme: &The
     }
     match &model.notice {
         Some(notice) => put(buffer, area, 0, &escape(notice), theme.heading()),
-        None => put(buffer, area, 0, hints(model), theme.detail()),
+        None if model.help.is_some() => put(buffer, area, 0, keys::IN_HELP, theme.detail()),
+        None => put(buffer, area, 0, keys::hints(model.page), theme.detail()),
     };
-}
-
-/// The most important keys now.
-fn hints(model: &Model) -> &'static str {
-    if model.help.is_some() { keys::IN_HELP } else { keys::hints(model.page) }
 }

@@ -7,6 +7,7 @@ use crate::model::{Model, Page, Prompt, Purpose};
 use crate::work::StackRow;
 use analysis::query::{Expression, Pattern};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use report::outline::Form;
 use std::path::PathBuf;
 
 /// Longest line accepted.
@@ -52,8 +53,8 @@ fn entered(model: &mut Model) -> Option<Effect> {
             let path = PathBuf::from(&prompt.text);
             let text = match path.extension().and_then(|extension| extension.to_str()) {
                 Some("svg") => copy::picture(model),
-                Some("md") => Some(copy::markdown(model, copy::Into::File) + "\n"),
-                _ => Some(copy::text(model, copy::Into::File) + "\n"),
+                Some("md") => Some(copy::written(model, Form::Markdown, copy::Into::File) + "\n"),
+                _ => Some(copy::written(model, Form::Text, copy::Into::File) + "\n"),
             };
             if text.is_none() {
                 let error = Some(catalogue::NO_FLAME_GRAPH.to_owned());

@@ -366,8 +366,7 @@ fn stacks(loaded: Arc<Loaded>, metric: Metric, meaning: &str) -> StackList {
             name: format!("{} [{call}]", stack_line(&loaded, row.node, &style, 0)),
             node: Some(row.node),
             place: place_of(&loaded, row.node),
-            mark: None,
-            about: Vec::new(),
+            ..StackRow::default()
         }
     };
     let left_out = all.len().saturating_sub(LIST_ROWS);

@@ -19,22 +19,18 @@ pub(super) fn marks(loaded: Arc<Loaded>) -> StackList {
         StackRow {
             numbers: numbers(row).into(),
             name: said(row, &escape(name)),
-            node: None,
-            place: None,
             mark: Some(MarkedRow {
                 name: name.to_owned(),
                 regions: row.regions.iter().take(LISTED).map(line).collect(),
                 more: row.regions.len().saturating_sub(LISTED),
             }),
-            about: Vec::new(),
+            ..StackRow::default()
         }
     };
     let rows = names.iter().map(row).collect();
-    let about = vec![catalogue::MARKS.to_owned()];
-    let heads = HEADS.map(str::to_owned).into();
     StackList {
-        about,
-        heads,
+        about: vec![catalogue::MARKS.to_owned()],
+        heads: ["times", "shortest", "mean", "longest", "mark"].map(str::to_owned).into(),
         widths: vec![8, 10, 10, 10],
         narrow: 4,
         rows,
@@ -42,8 +38,6 @@ pub(super) fn marks(loaded: Arc<Loaded>) -> StackList {
         loaded: loaded.clone(),
     }
 }
-
-const HEADS: [&str; 5] = ["times", "shortest", "mean", "longest", "mark"];
 
 /// How many regions, if there are any, else how many moments, which have no length.
 fn numbers(row: &MarkName) -> [String; 4] {

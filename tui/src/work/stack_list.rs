@@ -24,7 +24,7 @@ pub(crate) struct Place {
 }
 
 /// A row for a stack or a line.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct StackRow {
     /// Its numbers, in the order of the headings.
     pub(crate) numbers: Vec<String>,
@@ -43,15 +43,7 @@ pub(crate) struct StackRow {
 impl StackRow {
     /// The last row of a list that is cut: how many rows are left out, and how to see them.
     pub(crate) fn of_others(left_out: usize, way: &str) -> Option<Self> {
-        let said = || Self {
-            numbers: Vec::new(),
-            name: catalogue::not_shown(left_out, way),
-            node: None,
-            place: None,
-            mark: None,
-            about: Vec::new(),
-        };
-        (left_out > 0).then(said)
+        (left_out > 0).then(|| Self { name: catalogue::not_shown(left_out, way), ..Self::default() })
     }
 
     /// True for such a row.
