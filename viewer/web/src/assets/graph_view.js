@@ -45,14 +45,12 @@ export class GraphView {
     this.holder.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
     this.holder.addEventListener("pointerdown", (event) => this.drag(event));
     this.holder.addEventListener("click", (event) => this.moved && event.stopPropagation(), { capture: true });
-    // A drawing that arrives after the reader has left this page is ignored.
-    const isHere = () => !page.left.signal.aborted;
     this.loader = new Loader(
       (question, signal) => drawing(question, signal),
-      (text) => isHere() && this.show(text),
-      (error) => isHere() && this.lack(TEXT.graph.lacks[LACKS[error.status]] ?? error.message),
+      (text) => this.show(text),
+      (error) => this.lack(TEXT.graph.lacks[LACKS[error.status]] ?? error.message),
+      page.left.signal,
     );
-    page.left.signal.addEventListener("abort", () => this.loader.stop?.abort());
   }
 
   update() {

@@ -3,10 +3,11 @@
 export class Loader {
   /**
    * `load(wish, signal)` returns a promise, abortable by the signal; `show(found, wish)` gets the result,
-   * `fail(error)` an error.
+   * `fail(error)` an error. Once `left` is aborted, since the reader has left this page, what arrives is ignored.
    */
-  constructor(load, show, fail) {
-    Object.assign(this, { load, show, fail });
+  constructor(load, show, fail, left) {
+    Object.assign(this, { load, show, fail, left });
+    left?.addEventListener("abort", () => this.stop?.abort());
     /** Loads in progress, the most that ever were at once, and all that were begun. */
     this.counts = { active: 0, most: 0, begun: 0 };
     this.next = null;
@@ -28,7 +29,7 @@ export class Loader {
         this.next = null;
         const found = await this.one(wish);
         // A later request has arrived: this result is obsolete.
-        if (this.next) continue;
+        if (this.next || this.left?.aborted) continue;
         if (found.error) this.fail(found.error);
         else this.show(found.data, wish);
       }

@@ -30,14 +30,12 @@ export class RetainedView {
     this.holder = el("div", { class: "retained-holder" });
     this.aside = el("div", { class: "retained-aside" });
     this.element = el("div", { class: "retained-view", tabindex: -1 }, this.tools, this.head, el("div", { class: "retained-columns" }, this.holder, this.aside));
-    // A scan that arrives after the reader has left this page is ignored.
-    const isHere = () => !page.left.signal.aborted;
     this.loader = new Loader(
       (scan, signal) => scanSource(scan, page.canAsk, signal),
-      (data, scan) => isHere() && this.take(data, scan),
-      (error) => isHere() && this.lack(error.status === 409 ? TEXT.retained.grown : TEXT.retained.failed + error.message),
+      (data, scan) => this.take(data, scan),
+      (error) => this.lack(error.status === 409 ? TEXT.retained.grown : TEXT.retained.failed + error.message),
+      page.left.signal,
     );
-    page.left.signal.addEventListener("abort", () => this.loader.stop?.abort());
   }
 
   /** The selected scan, by default the last one. */

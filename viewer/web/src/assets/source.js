@@ -13,28 +13,27 @@ async function inflated(bytes) {
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
-/** The server's data, with the finest slices in a range of time, if given. */
-async function served({ from, to }, signal) {
-  const range = to > from ? `?from=${from}&to=${to}` : "";
-  const answer = await fetch(`data${range}`, { signal });
-  if (!answer.ok) throw new Error(await answer.text());
-  return inflated(new Uint8Array(await answer.arrayBuffer()));
+/** The server's response, abortable by a signal; an error has its status. */
+async function asked(path, signal) {
+  const answer = await fetch(path, { signal });
+  if (!answer.ok) throw Object.assign(new Error(await answer.text()), { status: answer.status });
+  return answer;
 }
 
-/** The server's drawing of a call graph as text; an error has the status of the response. */
+/** The same as inflated data. */
+async function served(path, signal) {
+  return inflated(new Uint8Array(await (await asked(path, signal)).arrayBuffer()));
+}
+
+/** The server's drawing of a call graph as text. */
 export async function drawing(question, signal) {
-  const answer = await fetch(`graph.svg?${question}`, { signal });
-  const text = await answer.text();
-  if (!answer.ok) throw Object.assign(new Error(text), { status: answer.status });
-  return text;
+  return (await asked(`graph.svg?${question}`, signal)).text();
 }
 
 /** The tables of a view of the blocks that were allocated in a range, if given; abortable by a signal. */
 export async function viewSource(name, { from, to }, signal) {
   const range = to > from ? `&from=${from}&to=${to}` : "";
-  const answer = await fetch(`view?view=${encodeURIComponent(name)}${range}`, { signal });
-  if (!answer.ok) throw new Error(await answer.text());
-  return answer.json();
+  return (await asked(`view?view=${encodeURIComponent(name)}${range}`, signal)).json();
 }
 
 /** Scans are kept in elements of their own until somebody looks at them. */
@@ -54,10 +53,7 @@ export function hasScan(number, canAsk) {
 export async function scanSource({ number, time_ns: time }, canAsk, signal) {
   const element = scans.get(number);
   if (element) return inflated(fromBase64(element.textContent));
-  if (!canAsk) return null;
-  const answer = await fetch(`retained?scan=${number}&time=${time}`, { signal });
-  if (!answer.ok) throw Object.assign(new Error(await answer.text()), { status: answer.status });
-  return inflated(new Uint8Array(await answer.arrayBuffer()));
+  return canAsk ? served(`retained?scan=${number}&time=${time}`, signal) : null;
 }
 
 /** True when the page came from a server that can be asked for more. */
@@ -65,10 +61,13 @@ export function isServed() {
   return location.protocol !== "file:" && document.getElementById("data")?.textContent === "";
 }
 
-/** The data that is part of the page, or else the server's, abortable by a signal. */
-export async function source(range, signal) {
+/**
+ * The data that is part of the page, or else the server's, with the finest slices in a range of time, if given;
+ * abortable by a signal.
+ */
+export async function source({ from, to }, signal) {
   const holder = document.getElementById("data");
-  if (!holder || holder.textContent === "") return served(range, signal);
+  if (!holder || holder.textContent === "") return served(to > from ? `data?from=${from}&to=${to}` : "data", signal);
   const bytes = await inflated(fromBase64(holder.textContent));
   // Its text is no longer needed, and is the largest part of the page.
   holder.remove();

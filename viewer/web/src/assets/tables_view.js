@@ -36,14 +36,12 @@ export class TablesView {
     this.buttons = this.views.map(({ id, about }) => el("button", { "data-table": id, title: about, onclick: () => page.update({ table: id }) }, id[0].toUpperCase() + id.slice(1)));
     this.holder = el("div", {});
     this.element = el("div", { class: "tables-view", tabindex: -1 }, el("div", { class: "tools" }, el("span", { class: "joined", role: "group", "aria-label": TEXT.views.tables }, this.buttons)), this.holder);
-    // What arrives after the reader has left this page is ignored.
-    const isHere = () => !page.left.signal.aborted;
     this.loader = new Loader(
       ({ id }, signal) => viewSource(id, page.state, signal),
-      (tables, view) => isHere() && this.take(view, tables),
-      (error) => isHere() && this.say(error.message),
+      (tables, view) => this.take(view, tables),
+      (error) => this.say(error.message),
+      page.left.signal,
     );
-    page.left.signal.addEventListener("abort", () => this.loader.stop?.abort());
   }
 
   /** The selected view, by default the first one. */
