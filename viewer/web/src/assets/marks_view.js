@@ -8,7 +8,6 @@ import { TEXT } from "./text.js";
 export class MarksView {
   constructor(page) {
     this.page = page;
-    this.sort = { key: "name", falling: false };
     const { columns } = TEXT.marks;
     const number = (key) => ({ key, title: columns[key], className: `number ${key}`, sortable: true });
     this.table = new VirtualTable({
@@ -17,10 +16,8 @@ export class MarksView {
       columns: [...["times", "shortest", "mean", "longest", "bytes", "blocks"].map(number), { key: "name", title: columns.name, className: "name", sortable: true }],
       cell: (row, key) => this.cell(row, key),
       rowAttributes: (row) => ({ "data-mark": row.mark, "aria-selected": String(this.isChosen(row)) }),
-      onSort: (key) => {
-        this.sort = { key, falling: this.sort.key === key ? !this.sort.falling : key !== "name" };
-        this.update();
-      },
+      sort: { key: "name", falling: false },
+      onSort: () => this.update(),
       onActivate: (index) => this.choose(this.rows[index]),
     });
     this.element = el("div", { class: "marks-view" }, el("p", { class: "quiet" }, TEXT.marks.help), this.table.element);
@@ -52,10 +49,10 @@ export class MarksView {
       fill(this.element, el("section", { class: "card" }, el("p", { class: "quiet" }, TEXT.marks.none)));
       return;
     }
-    const { key, falling } = this.sort;
+    const { key, falling } = this.table.sort;
     const compare = key === "name" ? (a, b) => natural(a.name, b.name) : (a, b) => (a[key] ?? -1) - (b[key] ?? -1);
     this.rows = [...this.all].sort((a, b) => (falling ? compare(b, a) : compare(a, b)));
-    this.table.show(this.rows, this.sort);
+    this.table.show(this.rows);
   }
 
   cell(row, key) {

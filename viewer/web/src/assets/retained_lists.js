@@ -11,7 +11,6 @@ export class RetainedList {
   /** `part` is one of `stacks`, `roots`, `classes` and `unreachable`. */
   constructor(kept, part) {
     Object.assign(this, { kept, part });
-    this.sort = { key: "all", falling: true };
     const { scan } = kept;
     this.all = { stacks: () => scan.byStack, roots: () => scan.byRoot, classes: () => scan.byClass, unreachable: () => scan.unreachable }[part]();
     this.table = new VirtualTable({
@@ -20,7 +19,8 @@ export class RetainedList {
       columns: columnsOf(part),
       cell: (row, key) => this.cell(row, key),
       rowAttributes: (row) => this.attributes(row),
-      onSort: (key) => this.sortBy(key),
+      sort: { key: "all", falling: true },
+      onSort: () => this.update(),
       onActivate: (index) => this.activate(index),
       onMove: (index) => this.choose(this.rows[index]),
       onKey: (index, event) => this.key(index, event),
@@ -30,15 +30,10 @@ export class RetainedList {
     this.element = this.table.element;
   }
 
-  sortBy(key) {
-    this.sort = { key, falling: this.sort.key === key ? !this.sort.falling : key !== "name" };
-    this.update();
-  }
-
   update() {
     const { kept } = this;
     const { unit } = kept.state;
-    const { key, falling } = this.sort;
+    const { key, falling } = this.table.sort;
     const value = (row) => (typeof row[key] === "object" ? row[key][unit] : row[key]);
     const compare = key === "name" ? (a, b) => natural(kept.name(a.label).short, kept.name(b.label).short) : (a, b) => value(a) - value(b);
     const matches = ({ label }) => !kept.matches || kept.matches[label] === 1;
@@ -46,7 +41,7 @@ export class RetainedList {
     found.sort((a, b) => (falling ? compare(b, a) : compare(a, b)));
     this.rows = found.flatMap((row) => (this.open.has(row.label) ? [row, ...below(row)] : [row]));
     this.table.columns.find((column) => column.key === "other").title = TEXT.units[this.otherUnit].toLowerCase();
-    this.table.show(this.rows, this.sort);
+    this.table.show(this.rows);
   }
 
   get otherUnit() {

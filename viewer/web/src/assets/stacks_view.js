@@ -7,10 +7,11 @@ import { VirtualTable } from "./table.js";
 import { functions } from "./tree.js";
 import { TEXT } from "./text.js";
 
+const HEAVIEST_FIRST = { key: "value", falling: true };
+
 export class StacksView {
   constructor(page) {
     this.page = page;
-    this.sort = { key: "value", falling: true };
     this.holder = el("div", { class: "stacks-holder" });
     const choice = (rows, text) => el("button", { "data-by": rows, onclick: () => this.show(rows) }, text);
     this.tools = el("div", { class: "tools", role: "group", "aria-label": TEXT.stacks.rows }, choice("stack", TEXT.stacks.byStack), choice("function", TEXT.stacks.byFunction));
@@ -18,15 +19,6 @@ export class StacksView {
     this.tools.append(this.said);
     this.element = el("div", { class: "stacks-view" }, this.tools, this.holder);
     this.tables = { stack: this.stackTable(), function: this.functionTable() };
-  }
-
-  common() {
-    return {
-      onSort: (key) => {
-        this.sort = { key, falling: this.sort.key === key ? !this.sort.falling : key !== "name" };
-        this.update();
-      },
-    };
   }
 
   stackTable() {
@@ -44,7 +36,8 @@ export class StacksView {
       cell: (row, key) => this.stackCell(row, key),
       onActivate: (index) => this.page.select(this.page.tree, this.rows[index].node, this.rows[index].fine),
       onMove: (index) => this.page.select(this.page.tree, this.rows[index].node, this.rows[index].fine),
-      ...this.common(),
+      sort: HEAVIEST_FIRST,
+      onSort: () => this.update(),
     });
   }
 
@@ -61,7 +54,8 @@ export class StacksView {
       ],
       cell: (row, key) => this.functionCell(row, key),
       onActivate: (index) => this.page.search(this.page.name(this.rows[index].label).name),
-      ...this.common(),
+      sort: HEAVIEST_FIRST,
+      onSort: () => this.update(),
     });
   }
 
@@ -71,7 +65,7 @@ export class StacksView {
   }
 
   show(rows) {
-    this.sort = { key: "value", falling: true };
+    this.tables[rows].sort = HEAVIEST_FIRST;
     this.page.update({ rows });
   }
 
@@ -82,7 +76,8 @@ export class StacksView {
     this.total = this.by === "stack" ? page.totalOf() : this.rows.total;
     const matches = (row) => !page.matches || (this.by === "stack" ? page.stackMatches(row.node) : page.matches[row.label] === 1);
     this.rows = this.rows.filter(matches);
-    const { key, falling } = this.sort;
+    const table = this.tables[this.by];
+    const { key, falling } = table.sort;
     const isText = key === "name" || key === "call";
     if (isText) for (const row of this.rows) row.text = this.text(row, key);
     const compare = isText ? (a, b) => natural(a.text, b.text) : (a, b) => Math.abs(a[key]) - Math.abs(b[key]);
@@ -90,11 +85,10 @@ export class StacksView {
     for (const button of this.tools.querySelectorAll("button")) button.setAttribute("aria-pressed", String(button.dataset.by === this.by));
     const noun = this.by === "stack" ? TEXT.nouns.stack : TEXT.nouns.function;
     this.said.textContent = `${counted(this.rows.length, noun)}, ${page.title()}`;
-    const table = this.tables[this.by];
     if (this.holder.firstChild !== table.element) fill(this.holder, table.element);
     const [name, other] = page.state.unit === "bytes" ? ["bytes", "blocks"] : ["blocks", "bytes"];
     if (this.by === "stack") [table.columns[0].title, table.columns[3].title] = [name, other].map((unit) => page.written(unit));
-    table.show(this.rows, this.sort);
+    table.show(this.rows);
   }
 
   stackRows() {

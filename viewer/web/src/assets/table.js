@@ -14,8 +14,8 @@ const HIGHEST = 8_000_000;
 export class VirtualTable {
   /**
    * `columns` are of `{ key, title, className, help, sortable }`; `cell(row, key)` returns the content of a cell,
-   * `rowAttributes(row)` extra attributes of a row; `onSort`, `onActivate(index)` and `onKey(index, event)` are
-   * callbacks.
+   * `rowAttributes(row)` extra attributes of a row; `sort` is the order of the rows, `{ key, falling }`, after whose
+   * change `onSort` is called; `onActivate(index)` and `onKey(index, event)` are callbacks.
    */
   constructor(options) {
     Object.assign(this, options);
@@ -40,9 +40,8 @@ export class VirtualTable {
     new ResizeObserver(() => this.draw()).observe(this.scroller);
   }
 
-  show(rows, sorted) {
+  show(rows) {
     this.rows = rows;
-    this.sorted = sorted;
     this.active = Math.min(this.active, Math.max(rows.length - 1, 0));
     this.element.setAttribute("aria-rowcount", rows.length + 1);
     this.space.style.height = `${Math.min(rows.length * HEIGHT, HIGHEST)}px`;
@@ -52,13 +51,19 @@ export class VirtualTable {
 
   drawHead() {
     const cells = this.columns.map(({ key, title, className, help, sortable }) => {
-      const isSorted = this.sorted?.key === key;
-      const order = isSorted ? (this.sorted.falling ? "descending" : "ascending") : "none";
-      const mark = isSorted ? (this.sorted.falling ? " ▾" : " ▴") : "";
-      const content = sortable ? el("button", { onclick: () => this.onSort(key) }, title + mark) : title;
+      const isSorted = this.sort?.key === key;
+      const order = isSorted ? (this.sort.falling ? "descending" : "ascending") : "none";
+      const mark = isSorted ? (this.sort.falling ? " ▾" : " ▴") : "";
+      const content = sortable ? el("button", { onclick: () => this.sortBy(key) }, title + mark) : title;
       return el("div", { class: `cell ${className ?? ""}`, role: "columnheader", title: help, "aria-sort": sortable && order }, content);
     });
     fill(this.head, cells);
+  }
+
+  /** Sorts by a column: the other way round if it is the present one; else names rise, and all others fall. */
+  sortBy(key) {
+    this.sort = { key, falling: this.sort.key === key ? !this.sort.falling : key !== "name" };
+    this.onSort();
   }
 
   /** By how many pixels the table is scrolled for each row: by its height, or less if it is too long for that. */

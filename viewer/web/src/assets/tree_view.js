@@ -31,13 +31,13 @@ export class TreeView {
   /** `kind` has the name, the label and the columns of the table. */
   constructor(page, kind = CALL_TREE) {
     this.page = page;
-    this.sort = { key: "total", falling: true };
     this.open = new Map();
     this.table = new VirtualTable({
       ...kind,
       cell: (row, key) => this.cell(row, key),
       rowAttributes: (row) => this.attributes(row),
-      onSort: (key) => this.sortBy(key),
+      sort: { key: "total", falling: true },
+      onSort: () => this.update(),
       onActivate: (index) => this.activate(index),
       onMove: (index) => this.page.select(this.shown.tree, this.rows[index].node),
       onKey: (index, event) => this.key(index, event),
@@ -90,14 +90,15 @@ export class TreeView {
     if (isNew && selection.node !== 0) for (const above of tree.path(tree.parent[selection.node])) this.openNodes.add(above);
     const names = (a, b) => this.page.compareNames(a, b);
     const size = this.shown.signed ? width : value;
+    const { key, falling } = this.table.sort;
     const order = (node) => {
       const children = ordered(tree, node, size, names);
       if (this.shown.signed) children.sort((a, b) => Math.abs(value[b]) - Math.abs(value[a]));
-      if (this.sort.key === "name") children.sort((a, b) => names(tree.label[a], tree.label[b]));
-      return (this.sort.key === "name") === this.sort.falling ? children.reverse() : children;
+      if (key === "name") children.sort((a, b) => names(tree.label[a], tree.label[b]));
+      return (key === "name") === falling ? children.reverse() : children;
     };
     this.rows = visible(this.openNodes, order);
-    this.table.show(this.rows, this.sort);
+    this.table.show(this.rows);
     const place = isNew ? this.rows.findIndex(({ node }) => node === selection.node) : -1;
     if (place >= 0) this.table.reveal(place);
   }
@@ -156,12 +157,6 @@ export class TreeView {
   attributes({ node, depth }) {
     const hasChildren = this.hasChildren(node);
     return { "aria-level": depth + 1, "aria-expanded": hasChildren ? String(this.openNodes.has(node)) : undefined };
-  }
-
-  sortBy(key) {
-    const isSame = this.sort.key === key;
-    this.sort = { key, falling: isSame ? !this.sort.falling : key === "total" };
-    this.update();
   }
 
   activate(index) {
