@@ -2,6 +2,7 @@
 
 import { FOLDED, FUNCTION, PROCESS } from "./data.js";
 import { amount, counted, percent, signed } from "./format.js";
+import { otherThan } from "./metric.js";
 import { asMarkdown, asText } from "./outline.js";
 import { opened, ordered, visible } from "./rows.js";
 import { TEXT } from "./text.js";
@@ -19,7 +20,7 @@ export function outlineOf(page, rows) {
   const { unit } = page.state;
   const shown = page.shown();
   const { tree, value, own, signed: isSigned } = shown;
-  const other = unit === "bytes" ? "blocks" : "bytes";
+  const other = otherThan(unit);
   const others = page.otherTotals(other);
   const write = (number, kind) => (isSigned ? signed(number, page.written(kind)) : amount(number, page.written(kind)));
   const head = (kind) => TEXT.units[page.written(kind)].toLowerCase();

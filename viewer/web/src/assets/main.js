@@ -7,7 +7,7 @@ import { Details } from "./details.js";
 import { el, fill } from "./dom.js";
 import { FlameView } from "./flame_view.js";
 import { amount, signed } from "./format.js";
-import { boundaryOfPeak, isComparable } from "./metric.js";
+import { boundaryOfPeak, isComparable, otherThan } from "./metric.js";
 import { FunctionView } from "./function_view.js";
 import { GraphView } from "./graph_view.js";
 import { MapView } from "./map_view.js";
@@ -210,7 +210,7 @@ class Frame {
       m: () => nextMetric(1),
       M: () => nextMetric(-1),
       c: () => data.before && page.update({ against: !state.against }),
-      u: () => page.update({ unit: state.unit === "bytes" ? "blocks" : "bytes" }),
+      u: () => page.update({ unit: otherThan(state.unit) }),
       "[": () => move("a", -1),
       "]": () => move("a", 1),
       "{": () => move("a", -10),

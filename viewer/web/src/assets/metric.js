@@ -23,6 +23,9 @@ export function written(data, metric, unit) {
   return unit;
 }
 
+/** The other of the two units. */
+export const otherThan = (unit) => (unit === "bytes" ? "blocks" : "bytes");
+
 /** Measures of the whole recording: each stack has them in both captures. */
 const COMPARABLE = ["peak", "leaked", "allocated", "temporary", "cpu", "frees"];
 

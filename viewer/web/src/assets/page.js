@@ -2,7 +2,7 @@
 
 import { Curves } from "./curves.js";
 import { amount, duration, moment, percent, signed } from "./format.js";
-import { bothSides, boundariesOf, byNode, heldAt, isComparable, lastMoment, measureRows, metricsOf, written } from "./metric.js";
+import { bothSides, boundariesOf, byNode, heldAt, isComparable, lastMoment, measureRows, metricsOf, otherThan, written } from "./metric.js";
 import { Named } from "./named.js";
 import { fileName } from "./places.js";
 import { Selection } from "./selection.js";
@@ -298,7 +298,7 @@ export class Page extends Named {
     const { columns } = this.data;
     yield columns["change.slice"];
     // The present view comes first, so that a quick reader waits less.
-    const units = [this.state.unit, this.state.unit === "bytes" ? "blocks" : "bytes"];
+    const units = [this.state.unit, otherThan(this.state.unit)];
     for (const unit of units) {
       yield columns[`change.live.${unit}`];
       for (const metric of this.metrics) {

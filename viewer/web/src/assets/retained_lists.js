@@ -2,6 +2,7 @@
 
 import { el } from "./dom.js";
 import { amount, count, counted, natural, percent } from "./format.js";
+import { otherThan } from "./metric.js";
 import { ARROW } from "./named.js";
 import { bar } from "./overview.js";
 import { VirtualTable } from "./table.js";
@@ -40,17 +41,14 @@ export class RetainedList {
     const found = this.all.filter((row) => matches(row) || row.leadsTo?.some(matches));
     found.sort((a, b) => (falling ? compare(b, a) : compare(a, b)));
     this.rows = found.flatMap((row) => (this.open.has(row.label) ? [row, ...below(row)] : [row]));
-    this.table.columns.find((column) => column.key === "other").title = TEXT.units[this.otherUnit].toLowerCase();
+    this.table.columns.find((column) => column.key === "other").title = TEXT.units[otherThan(unit)].toLowerCase();
     this.table.show(this.rows);
-  }
-
-  get otherUnit() {
-    return this.kept.state.unit === "bytes" ? "blocks" : "bytes";
   }
 
   cell(row, key) {
     const { kept } = this;
     const { unit } = kept.state;
+    const other = otherThan(unit);
     const { reachable, unreachable } = kept.scan.head;
     const whole = (this.part === "unreachable" ? unreachable : reachable)[unit];
     switch (key) {
@@ -63,7 +61,7 @@ export class RetainedList {
       case "own":
         return row.own[unit] === 0 ? "" : amount(row.own[unit], unit);
       case "other":
-        return row.own[this.otherUnit] === 0 ? "" : amount(row.own[this.otherUnit], this.otherUnit);
+        return row.own[other] === 0 ? "" : amount(row.own[other], other);
       case "lost":
         return row.lost[unit] === 0 ? "" : amount(row.lost[unit], unit);
       case "cycles":

@@ -2,6 +2,7 @@
 
 import { el } from "./dom.js";
 import { amount, counted, percent } from "./format.js";
+import { otherThan } from "./metric.js";
 import { called } from "./retained_lists.js";
 import { bar } from "./overview.js";
 import { TEXT } from "./text.js";
@@ -25,12 +26,8 @@ export class RetainedTreeView extends TreeView {
   }
 
   update() {
-    this.table.columns[4].title = TEXT.units[this.otherUnit].toLowerCase();
+    this.table.columns[4].title = TEXT.units[otherThan(this.page.state.unit)].toLowerCase();
     super.update();
-  }
-
-  get otherUnit() {
-    return this.page.state.unit === "bytes" ? "blocks" : "bytes";
   }
 
   cell(row, key) {
@@ -38,8 +35,9 @@ export class RetainedTreeView extends TreeView {
     if (key === "share") return percent(value[row.node], this.page.whole(row.node));
     if (key === "bar") return bar(value[row.node] / this.page.whole(row.node));
     if (key !== "other") return super.cell(row, key);
-    const own = this.page.scan.kept.own[this.otherUnit][row.node];
-    return own === 0 ? "" : amount(own, this.otherUnit);
+    const other = otherThan(this.page.state.unit);
+    const own = this.page.scan.kept.own[other][row.node];
+    return own === 0 ? "" : amount(own, other);
   }
 
   nameCell(node, level, tree) {

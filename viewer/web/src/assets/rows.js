@@ -7,23 +7,18 @@ export function ordered(tree, node, size, compareNames) {
   return children.filter((child) => size[child] !== 0).sort(compare);
 }
 
-/** Visible children, the largest first. */
-function living(tree, node, size) {
-  const children = Array.from(tree.childrenOf(node)).filter((child) => size[child] !== 0);
-  return children.sort((a, b) => Math.abs(size[b]) - Math.abs(size[a]) || a - b);
-}
-
 /**
  * Which nodes to open to fill `room` rows: the root, or another start node, then its children, at least one level of
  * each, then always the largest closed node, until there is no room left.
  */
 export function opened(tree, size, room, root = 0) {
-  const first = living(tree, root, size);
+  const living = (node) => ordered(tree, node, size, () => 0);
+  const first = living(root);
   const open = new Set([root, ...first.slice(0, room)]);
   let rows = 1 + first.length;
   let closed = [];
   const openOne = (node) => {
-    const children = living(tree, node, size);
+    const children = living(node);
     rows += children.length;
     // No more than fit are ever opened.
     closed = closed.concat(children.slice(0, room));
@@ -32,7 +27,7 @@ export function opened(tree, size, room, root = 0) {
   while (closed.length) {
     const place = closed.reduce((best, node, index) => (Math.abs(size[node]) > Math.abs(size[closed[best]]) ? index : best), 0);
     const [node] = closed.splice(place, 1);
-    const children = living(tree, node, size);
+    const children = living(node);
     if (rows + children.length > room) break;
     if (children.length === 0) continue;
     open.add(node);

@@ -2,6 +2,7 @@
 
 import { el, fill } from "./dom.js";
 import { amount, counted, natural, percent, signed } from "./format.js";
+import { otherThan } from "./metric.js";
 import { bar } from "./overview.js";
 import { VirtualTable } from "./table.js";
 import { functions } from "./tree.js";
@@ -86,16 +87,16 @@ export class StacksView {
     const noun = this.by === "stack" ? TEXT.nouns.stack : TEXT.nouns.function;
     this.said.textContent = `${counted(this.rows.length, noun)}, ${page.title()}`;
     if (this.holder.firstChild !== table.element) fill(this.holder, table.element);
-    const [name, other] = page.state.unit === "bytes" ? ["bytes", "blocks"] : ["blocks", "bytes"];
-    if (this.by === "stack") [table.columns[0].title, table.columns[3].title] = [name, other].map((unit) => page.written(unit));
+    const { unit } = page.state;
+    if (this.by === "stack") [table.columns[0].title, table.columns[3].title] = [unit, otherThan(unit)].map((each) => page.written(each));
     table.show(this.rows);
   }
 
   stackRows() {
     const { page } = this;
     const { data } = page;
-    const other = page.state.unit === "bytes" ? "blocks" : "bytes";
-    const [values, others] = [page.measuredRows(page.state.unit), page.measuredRows(other)];
+    const { unit } = page.state;
+    const [values, others] = [page.measuredRows(unit), page.measuredRows(otherThan(unit))];
     const [nodes, calls] = [data.columns["row.node"], data.columns["row.call"]];
     const isOfFrees = page.state.metric === "frees";
     const rows = [];
@@ -143,7 +144,7 @@ export class StacksView {
   stackCell(row, key) {
     const { unit } = this.page.state;
     if (key === "value") return this.number(row.value, unit);
-    if (key === "other") return this.number(row.other, unit === "bytes" ? "blocks" : "bytes");
+    if (key === "other") return this.number(row.other, otherThan(unit));
     if (key === "share") return this.isSigned ? "" : percent(row.value, this.total);
     if (key === "bar") return bar(Math.abs(row.value) / Math.abs(this.total || 1));
     if (key === "call") return el("span", { class: "quiet" }, row.call);

@@ -44,7 +44,7 @@ export function tracksOf(data) {
   const allocations = columns["slice.allocated.blocks"];
   // Slices differ in length, so their heights are rates.
   const rates = allocations.map((blocks, slice) => (blocks * 1e9) / Math.max(data.time(slice + 1) - data.time(slice), 1000));
-  const highestRate = rates.reduce((a, b) => Math.max(a, b), 0);
+  const inHundredths = (used) => fixed(used, 2);
   return [
     {
       name: TEXT.tracks.live,
@@ -55,42 +55,19 @@ export function tracksOf(data) {
       highest: (unit) => columns[`slice.most.${unit}`].reduce((a, b) => Math.max(a, b), 0),
       write: unitOf,
     },
-    {
-      name: TEXT.tracks.allocations,
-      kind: "bars",
-      height: HEIGHTS.other,
-      values: () => rates,
-      highest: () => highestRate,
-      write: () => (rate) => frequency(rate),
-    },
-    resident.length > 0 && memoryTrack(TEXT.tracks.resident, resident),
-    proportional.length > 0 && memoryTrack(TEXT.tracks.proportional, proportional),
-    swapped.some((size) => size > 0) && memoryTrack(TEXT.tracks.swapped, swapped),
-    deepest.some((frames) => frames > 0) && {
-      name: TEXT.tracks.depth,
-      kind: "bars",
-      height: HEIGHTS.other,
-      values: () => deepest,
-      highest: () => deepest.reduce((a, b) => Math.max(a, b), 0),
-      write: () => count,
-      exactly: (slice) => count(deepest[slice]),
-    },
-    busy.length > 0 && {
-      name: TEXT.tracks.processors,
-      kind: "bars",
-      height: HEIGHTS.other,
-      values: () => busy,
-      highest: () => busy.reduce((a, b) => Math.max(a, b), 0),
-      write: () => (used) => fixed(used, 2),
-      exactly: (slice) => fixed(busy[slice], 2),
-    },
+    bars(TEXT.tracks.allocations, rates, frequency),
+    resident.length > 0 && bars(TEXT.tracks.resident, resident, bytes, count),
+    proportional.length > 0 && bars(TEXT.tracks.proportional, proportional, bytes, count),
+    swapped.some((size) => size > 0) && bars(TEXT.tracks.swapped, swapped, bytes, count),
+    deepest.some((frames) => frames > 0) && bars(TEXT.tracks.depth, deepest, count, count),
+    busy.length > 0 && bars(TEXT.tracks.processors, busy, inHundredths, inHundredths),
     { name: RULER, kind: "ruler", height: HEIGHTS.ruler },
   ].filter(Boolean);
 }
 
-/** What the kernel reported about the processes' memory. */
-function memoryTrack(name, sizes) {
-  const highest = sizes.reduce((a, b) => Math.max(a, b), 0);
-  const exactly = (slice) => count(sizes[slice]);
-  return { name, kind: "bars", height: HEIGHTS.other, values: () => sizes, highest: () => highest, write: () => bytes, exactly };
+/** A track with a bar for each slice; `exact` writes its values in the table of numbers, if it is there. */
+function bars(name, values, write, exact) {
+  const highest = values.reduce((a, b) => Math.max(a, b), 0);
+  const exactly = exact && ((slice) => exact(values[slice]));
+  return { name, kind: "bars", height: HEIGHTS.other, values: () => values, highest: () => highest, write: () => write, exactly };
 }
