@@ -43,6 +43,16 @@ export function placeOf(page, file, line) {
   return address ? el("a", { href: address, title, rel: "noreferrer" }, text) : el("span", { class: "quiet", title }, text);
 }
 
+/** The functions of a stack, innermost first; `describe` says how one of them is written, and where it is. */
+export function stackList(page, title, frames, describe) {
+  const items = frames.slice(0, MOST_FRAMES).map((frame) => {
+    const { short, name, className, file, line, inlined, isSelected } = describe(frame);
+    return el("li", { class: isSelected && "selected" }, el("span", { class: className, title: name }, short), inlined && el("span", { class: "quiet" }, TEXT.details.inlined), file && [" ", placeOf(page, file, line)]);
+  });
+  const more = frames.length > MOST_FRAMES && el("p", { class: "quiet" }, counted(frames.length - MOST_FRAMES, TEXT.nouns.moreCaller));
+  return [el("h3", {}, title), el("ol", { class: "stack" }, items), more];
+}
+
 export class Details {
   constructor(page) {
     this.page = page;
@@ -142,14 +152,8 @@ export class Details {
 
   stack() {
     const { page } = this;
-    const frames = this.frames();
-    const items = frames.slice(0, MOST_FRAMES).map(({ label, file, line, inlined }) => {
-      const { short, name, className } = page.name(label);
-      const isSelected = this.label === label;
-      return el("li", { class: isSelected && "selected" }, el("span", { class: className, title: name }, short), inlined && el("span", { class: "quiet" }, TEXT.details.inlined), file && [" ", placeOf(page, file, line)]);
-    });
-    const more = frames.length > MOST_FRAMES && el("p", { class: "quiet" }, counted(frames.length - MOST_FRAMES, TEXT.nouns.moreCaller));
-    return [el("h3", {}, page.selection.fine === undefined ? TEXT.details.heaviest : TEXT.details.stack), el("ol", { class: "stack" }, items), more];
+    const title = page.selection.fine === undefined ? TEXT.details.heaviest : TEXT.details.stack;
+    return stackList(page, title, this.frames(), (frame) => ({ ...frame, ...page.name(frame.label), isSelected: frame.label === this.label }));
   }
 
   text() {

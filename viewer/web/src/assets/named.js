@@ -1,7 +1,7 @@
 // Names of stacks: how functions are written, and stacks on one line.
 
 import { FOLDED, FUNCTION, IN_MODULE, UNKNOWN } from "./data.js";
-import { natural } from "./format.js";
+import { natural, percent } from "./format.js";
 import { fileName, shortestEnds } from "./places.js";
 import { TEXT } from "./text.js";
 import { topDown } from "./tree.js";
@@ -35,6 +35,23 @@ export function searching(text) {
     }
     return true;
   };
+}
+
+/** How much of a tree that is shown has a label that matches a search, or a caller with one. */
+export function saidOfMatches({ tree, width }, matches, query) {
+  let sum = 0;
+  let found = 0;
+  const isBelow = new Uint8Array(tree.length);
+  for (let node = 1; node < tree.length; node++) {
+    const above = isBelow[tree.parent[node]];
+    const isMatch = matches[tree.label[node]];
+    if (isMatch && width[node] > 0) {
+      found += 1;
+      if (!above) sum += width[node];
+    }
+    isBelow[node] = above | isMatch;
+  }
+  return found ? ` “${query}”: ${percent(sum, width[0])}` : ` “${query}”${TEXT.notFound}`;
 }
 
 /** Between a function and its caller. */

@@ -161,12 +161,13 @@ function changes(page) {
   const title = `${TEXT.against.grown} ${page.olderName()}`;
   const rest = changed.slice(HOLDERS).reduce((sum, [, { value }]) => sum + value, 0);
   const more = changed.length > HOLDERS && el("tr", {}, el("td", { class: "number" }, signed(rest, "bytes")), el("td", {}), el("td", {}, counted(changed.length - HOLDERS, TEXT.nouns.moreFunction)));
-  return el(
-    "section",
-    { class: "card" },
-    el("h2", {}, title),
-    changed.length === 0 ? el("p", { class: "quiet" }, TEXT.against.same) : el("table", { class: "bars", "aria-label": title }, el("tbody", {}, changed.slice(0, HOLDERS).map(row), more)),
-  );
+  return barsCard(title, title, TEXT.against.same, [changed.slice(0, HOLDERS).map(row), more]);
+}
+
+/** A card with rows of bars, the first of two lists, or with what is said if there are none. */
+function barsCard(title, label, nothing, [rows, more]) {
+  const table = () => el("table", { class: "bars", "aria-label": label }, el("tbody", {}, rows, more));
+  return el("section", { class: "card" }, el("h2", {}, title), rows.length === 0 ? el("p", { class: "quiet" }, nothing) : table());
 }
 
 /** The functions that allocated what was held. */
@@ -186,18 +187,9 @@ function holders(page, metric) {
       el("td", { class: "name" }, activate ? el("button", { class: "plain", onclick: activate, title: name.name }, name.short) : name.short),
     );
   const title = metric === "peak" ? TEXT.holders.peak : TEXT.holders.leaked;
-  return el(
-    "section",
-    { class: "card" },
-    el("h2", {}, title),
-    shown.length === 0
-      ? el("p", { class: "quiet" }, metric === "peak" ? TEXT.holders.noPeak : TEXT.holders.noLeak)
-      : el(
-          "table",
-          { class: "bars", "aria-label": TEXT.holders.by(title) },
-          el("tbody", {}, shown.map(([label, { value, node }]) => row(page.name(label), value, () => page.open(node, metric))), rest !== 0 && row({ short: counted(rows.length - HOLDERS, TEXT.nouns.moreFunction) }, rest)),
-        ),
-  );
+  const nothing = metric === "peak" ? TEXT.holders.noPeak : TEXT.holders.noLeak;
+  const more = rest !== 0 && row({ short: counted(rows.length - HOLDERS, TEXT.nouns.moreFunction) }, rest);
+  return barsCard(title, TEXT.holders.by(title), nothing, [shown.map(([label, { value, node }]) => row(page.name(label), value, () => page.open(node, metric))), more]);
 }
 
 /** A bar of a share from 0 to 1. */

@@ -3,7 +3,7 @@
 import { Curves } from "./curves.js";
 import { amount, duration, moment, percent, signed } from "./format.js";
 import { bothSides, boundariesOf, byNode, heldAt, isComparable, lastMoment, measureRows, metricsOf, otherThan, written } from "./metric.js";
-import { Named } from "./named.js";
+import { Named, saidOfMatches } from "./named.js";
 import { fileName } from "./places.js";
 import { Selection } from "./selection.js";
 import { fromFragment, rangeOf, toFragment } from "./state.js";
@@ -323,22 +323,6 @@ export class Page extends Named {
   /** How much matches in the tree that is shown. */
   matched() {
     const { inverted: isInverted, query } = this.state;
-    return this.cache.of(`matched ${isInverted} ${this.measureKey()} ${query}`, () => this.sumOfMatches(this.shown()));
-  }
-
-  sumOfMatches({ tree, width }) {
-    let sum = 0;
-    let found = 0;
-    const isBelow = new Uint8Array(tree.length);
-    for (let node = 1; node < tree.length; node++) {
-      const above = isBelow[tree.parent[node]];
-      const matches = this.matches[tree.label[node]];
-      if (matches && width[node] > 0) {
-        found += 1;
-        if (!above) sum += width[node];
-      }
-      isBelow[node] = above | matches;
-    }
-    return found ? ` “${this.state.query}”: ${percent(sum, width[0])}` : ` “${this.state.query}”${TEXT.notFound}`;
+    return this.cache.of(`matched ${isInverted} ${this.measureKey()} ${query}`, () => saidOfMatches(this.shown(), this.matches, query));
   }
 }

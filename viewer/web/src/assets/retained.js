@@ -2,7 +2,7 @@
 
 import { FUNCTION } from "./data.js";
 import { amount, natural, percent } from "./format.js";
-import { ARROW, Named, searching } from "./named.js";
+import { ARROW, Named, saidOfMatches, searching } from "./named.js";
 import { HELD, LOST, REACHABLE, SEVERAL, SMALLER } from "./scan.js";
 import { TEXT } from "./text.js";
 import { Tree, totals } from "./tree.js";
@@ -187,16 +187,7 @@ export class Retained {
 
   /** How much is kept by what matches, or is itself a match. */
   matched() {
-    const { value } = this.shown();
-    const { tree } = this;
-    const isBelow = new Uint8Array(tree.length);
-    let sum = 0;
-    for (let node = 1; node < tree.length; node++) {
-      const matches = this.matches[tree.label[node]];
-      if (matches && !isBelow[tree.parent[node]]) sum += value[node];
-      isBelow[node] = isBelow[tree.parent[node]] | matches;
-    }
-    return sum > 0 ? ` “${this.state.query}”: ${percent(sum, value[0])}` : ` “${this.state.query}”${TEXT.notFound}`;
+    return saidOfMatches(this.shown(), this.matches, this.state.query);
   }
 
   // The page.

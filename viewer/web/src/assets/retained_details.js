@@ -1,15 +1,12 @@
 // Details of a stack, root or class in a scan: its numbers, what keeps it, and the path to it.
 
-import { placeOf } from "./details.js";
+import { stackList } from "./details.js";
 import { el, fill } from "./dom.js";
 import { bytes, counted } from "./format.js";
 import { called } from "./retained_lists.js";
 import { boundaryBefore, lastMoment } from "./metric.js";
 import { SEVERAL, SMALLER } from "./scan.js";
 import { TEXT } from "./text.js";
-
-/** Most functions of a stack that are shown; it may be 10,000 deep. */
-const MOST_FRAMES = 300;
 
 export class RetainedDetails {
   constructor(kept) {
@@ -136,12 +133,6 @@ export class RetainedDetails {
     const frames = [];
     // The process is above all of them.
     for (let at = scan.nodeOf(stack); at !== 0 && scan.parent[at] !== 0; at = scan.parent[at]) frames.push(at);
-    const items = frames.slice(0, MOST_FRAMES).map((node) => {
-      const { short, name, className } = stacks.name(scan.label[node]);
-      const { file, line, inlined } = scan.place(node);
-      return el("li", {}, el("span", { class: className, title: name }, short), inlined && el("span", { class: "quiet" }, TEXT.details.inlined), file && [" ", placeOf(page, file, line)]);
-    });
-    const more = frames.length > MOST_FRAMES && el("p", { class: "quiet" }, counted(frames.length - MOST_FRAMES, TEXT.nouns.moreCaller));
-    return [el("h3", {}, TEXT.retained.details.stack), el("ol", { class: "stack" }, items), more];
+    return stackList(page, TEXT.retained.details.stack, frames, (node) => ({ ...scan.place(node), ...stacks.name(scan.label[node]) }));
   }
 }
