@@ -18,20 +18,14 @@ pub(crate) fn command(visual: Option<OsString>, editor: Option<OsString>, place:
     let name = program.rsplit('/').next().unwrap_or(program);
     // A relative path in a capture could look like an option, or like a command for the editor.
     let path = if place.path.is_absolute() { place.path.clone() } else { Path::new(".").join(&place.path) };
-    match name {
-        "code" | "codium" | "code-insiders" => {
-            let mut target = path.clone().into_os_string();
-            target.push(format!(":{}", place.line.max(1)));
-            command.arg("--goto").arg(target);
-        }
-        "hx" | "helix" | "zed" | "subl" => {
-            let mut target = path.clone().into_os_string();
-            target.push(format!(":{}", place.line.max(1)));
-            command.arg(target);
-        }
-        _ => {
-            command.arg(format!("+{}", place.line.max(1))).arg(path);
-        }
+    let is_code = matches!(name, "code" | "codium" | "code-insiders");
+    command.args(is_code.then_some("--goto"));
+    if is_code || matches!(name, "hx" | "helix" | "zed" | "subl") {
+        let mut target = path.into_os_string();
+        target.push(format!(":{}", place.line.max(1)));
+        command.arg(target);
+    } else {
+        command.arg(format!("+{}", place.line.max(1))).arg(path);
     }
     command
 }

@@ -69,7 +69,7 @@ pub fn run(options: Options) -> io::Result<()> {
             let effect = read(event::read()?).and_then(|event| update(&mut model, event));
             match effect {
                 None => {}
-                Some(Effect::Quit) => return screen.close(),
+                Some(Effect::Quit) => return Ok(()),
                 Some(effect) => {
                     let notice = perform(&mut screen, &sources, effect);
                     update(&mut model, Event::Notice(notice));

@@ -91,7 +91,7 @@ impl Theme {
     /// A cell of a flame graph: the process sets the hue, the function its shade.
     pub(crate) fn cell(self, process: Option<ProcessId>, shade: u32, is_selected: bool) -> Style {
         if !self.color {
-            return if is_selected { Style::new().add_modifier(Modifier::REVERSED) } else { Style::new() };
+            return if is_selected { self.selected(true) } else { Style::new() };
         }
         if is_selected {
             return Style::new().fg(Color::Black).bg(Color::White).add_modifier(Modifier::BOLD);
@@ -140,10 +140,6 @@ impl Theme {
     /// A cursor on the time axis.
     pub(crate) fn cursor(self, is_active: bool) -> Style {
         let style = if self.color { Style::new().bg(Color::Indexed(31)) } else { Style::new() };
-        if is_active {
-            style.add_modifier(Modifier::REVERSED)
-        } else {
-            style.add_modifier(Modifier::UNDERLINED)
-        }
+        style.patch(self.selected(is_active))
     }
 }

@@ -109,18 +109,12 @@ fn regions(buffer: &mut Buffer, area: Rect, row: &StackRow, theme: &Theme) {
     let Some(mark) = &row.mark else { return };
     put(buffer, area, 0, &"─".repeat(usize::from(area.width)), theme.detail());
     let places = layout::below_header(area);
-    let all = mark.regions.len() + mark.more;
-    for place in 0..places.height {
-        let left = all.saturating_sub(place.into());
-        let region = mark.regions.get(usize::from(place)).filter(|_| place + 1 < places.height || left == 1);
-        match region {
-            Some(region) => put(buffer, places, place, region, theme.detail()),
-            None if left > 0 => put(buffer, places, place, &catalogue::more_regions(left), theme.detail()),
-            None => return,
-        };
-        if region.is_none() {
-            return;
-        }
+    let (all, room) = (mark.regions.len() + mark.more, usize::from(places.height));
+    // If not all fit, the last line says how many others there are.
+    let shown = mark.regions.len().min(if all > room { room.saturating_sub(1) } else { room });
+    let more = (all > shown).then(|| catalogue::more_regions(all - shown));
+    for (place, line) in (0..places.height).zip(mark.regions[..shown].iter().chain(&more)) {
+        put(buffer, places, place, line, theme.detail());
     }
 }
 

@@ -23,7 +23,6 @@ use analysis::{Amount, Tree};
 use heap_graph::Holder;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::style::{Modifier, Style};
 
 /// From this width on, a row shows its share, too.
 const WIDE: u16 = 100;
@@ -35,7 +34,7 @@ pub(super) fn draw(buffer: &mut Buffer, model: &Model, theme: &Theme) {
     let [titles, about, page] = model.areas_of_scans();
     for (columns, of, title) in layout::titles_of_scans(model.page, titles.width) {
         let is_shown = of == model.page;
-        let style = if is_shown { Style::new().add_modifier(Modifier::REVERSED) } else { theme.detail() };
+        let style = if is_shown { theme.selected(true) } else { theme.detail() };
         put_at(buffer, titles, columns.start, 0, title, style);
     }
     let lines = model.lines_of_scan();

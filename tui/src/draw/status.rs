@@ -6,7 +6,7 @@ use crate::keys;
 use crate::model::{Model, Page, layout};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::style::{Modifier, Style};
+use ratatui::style::Style;
 use report::text::escape;
 
 /// The least columns for the file's name.
@@ -54,7 +54,7 @@ pub(super) fn tabs(buffer: &mut Buffer, area: Rect, model: &Model, theme: &Theme
     let mut column = 0;
     for tab in &Page::TABS {
         let is_shown = tab.0 == model.page.tab() && model.help.is_none();
-        let style = if is_shown { Style::new().add_modifier(Modifier::REVERSED) } else { theme.detail() };
+        let style = if is_shown { theme.selected(true) } else { theme.detail() };
         column = put_at(buffer, area, column, 0, &layout::tab_title(tab, area.width), style) + 1;
     }
 }
@@ -69,7 +69,7 @@ pub(super) fn footer(buffer: &mut Buffer, area: Rect, model: &Model, theme: &The
         let skip = text.chars().count().saturating_sub(room);
         let seen: String = text.chars().skip(skip).collect();
         let column = put_at(buffer, area, column, 0, &seen, Style::new());
-        let column = put_at(buffer, area, column, 0, " ", Style::new().add_modifier(Modifier::REVERSED));
+        let column = put_at(buffer, area, column, 0, " ", theme.selected(true));
         if let Some(error) = &prompt.error {
             put_at(buffer, area, column + 1, 0, error, theme.warning());
         }

@@ -10,7 +10,7 @@ use analysis::format::{bytes, counted, duration, moment};
 use analysis::query::Part;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::style::{Modifier, Style};
+use ratatui::style::Style;
 
 /// Rows of text below the tracks.
 const BELOW: u16 = 3;
@@ -64,10 +64,7 @@ fn about(buffer: &mut Buffer, body: Rect, row: u16, model: &Model, history: &His
     let step = if model.time.window.is_some() { column } else { 0 };
     let cursor =
         |name: &str, time: u64| format!("{name} {}: {}", moment(time, step), bytes(held(time).bytes));
-    let style = |index| match index == model.time.active {
-        true => Style::new().add_modifier(Modifier::REVERSED),
-        false => Style::new(),
-    };
+    let style = |index| if index == model.time.active { theme.selected(true) } else { Style::new() };
     let column = put(buffer, body, row, &cursor("A", a), style(0));
     let column = put_at(buffer, body, column + 2, row, &cursor("B", b), style(1));
     let text = format!("  {} between, {sign}{}", duration(to - from), bytes(delta));

@@ -90,12 +90,6 @@ impl Screen {
         let _ = self.terminal.clear();
         result
     }
-
-    /// Restores it.
-    pub(crate) fn close(self) -> io::Result<()> {
-        drop(self);
-        Ok(())
-    }
 }
 
 impl Drop for Screen {

@@ -82,5 +82,5 @@ fn show(
             _ => {}
         }
     }
-    screen.close()
+    Ok(())
 }
