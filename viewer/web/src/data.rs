@@ -88,13 +88,19 @@ pub(super) struct Parts<'a> {
     /// The history of the whole time.
     pub(super) history: &'a History,
     pub(super) options: &'a PageOptions,
-    pub(super) call_tree: &'a CallTree,
-    pub(super) sources: &'a RefCell<Sources>,
-    pub(super) memory: Option<&'a PeakMemory>,
-    pub(super) pages: Option<&'a [Outline]>,
-    pub(super) overview: &'a Overview,
+    pub(super) shared: &'a Shared,
+}
+
+/// What all histories of a capture share.
+pub(super) struct Shared {
+    pub(super) call_tree: CallTree,
+    pub(super) sources: RefCell<Sources>,
+    pub(super) memory: Option<PeakMemory>,
+    /// Whose blocks kept which pages then.
+    pub(super) pages: Option<Vec<Outline>>,
+    pub(super) overview: Overview,
     /// The older capture's overview.
-    pub(super) baseline_overview: Option<&'a Overview>,
+    pub(super) baseline_overview: Option<Overview>,
 }
 
 /// The data of a page with this part of its tree, and the history whose changes the tree has.
@@ -118,12 +124,12 @@ pub(super) struct Fixed {
 impl Fixed {
     pub(super) fn new(parts: &Parts<'_>, folded: &Folded) -> Self {
         let mut writer = Writer { parts, texts: Texts::default(), columns: Columns::default() };
-        let sources = parts.options.with_source.then_some(parts.sources);
-        let stacks = Stacks { loaded: parts.loaded, call_tree: parts.call_tree, sources };
+        let sources = parts.options.with_source.then_some(&parts.shared.sources);
+        let stacks = Stacks { loaded: parts.loaded, call_tree: &parts.shared.call_tree, sources };
         stacks.write(&mut writer.columns, &mut writer.texts, folded);
         writer.rows(&folded.rows);
         writer.ends(folded);
-        if parts.baseline_overview.is_some() {
+        if parts.shared.baseline_overview.is_some() {
             writer.compared(&folded.rows);
         }
         writer.spectrum();
@@ -143,14 +149,15 @@ impl Fixed {
 
     /// The head for both sets of columns.
     pub(super) fn head(&self, parts: &Parts<'_>, over_time: &Columns) -> io::Result<Vec<u8>> {
+        let Shared { call_tree, memory, pages, overview, baseline_overview, .. } = parts.shared;
         let head = Head {
             version: VERSION,
-            info: &parts.overview.document,
-            before: parts.baseline_overview.map(|baseline_overview| &baseline_overview.document),
+            info: &overview.document,
+            before: baseline_overview.as_ref().map(|older| &older.document),
             folded: &self.folded,
-            rows_left_out: parts.overview.left_out,
-            warnings: &parts.overview.warnings,
-            notes: &parts.overview.notes,
+            rows_left_out: overview.left_out,
+            warnings: &overview.warnings,
+            notes: &overview.notes,
             source_url: parts.options.source_url.as_deref(),
             path_map: &parts.options.path_map,
             calls: (0..CALLS).map(call_name).collect(),
@@ -158,12 +165,12 @@ impl Fixed {
             marks: &self.marks,
             regions: &self.regions,
             untimed: parts.history.is_untimed,
-            cell_bytes: parts.memory.map(|memory| memory.map.cell_bytes),
-            pages: parts.pages,
+            cell_bytes: memory.as_ref().map(|memory| memory.map.cell_bytes),
+            pages: pages.as_deref(),
             views: &parts.options.views,
             drawing: parts.options.drawing.as_ref(),
-            sizes: parts.call_tree.sizes.iter().map(SizeClass::to_string).collect(),
-            ages: parts.call_tree.ages.iter().map(Age::to_string).collect(),
+            sizes: call_tree.sizes.iter().map(SizeClass::to_string).collect(),
+            ages: call_tree.ages.iter().map(Age::to_string).collect(),
             columns: self.columns.table.iter().chain(&over_time.table).collect(),
         };
         headed(&head)

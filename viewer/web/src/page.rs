@@ -2,8 +2,8 @@
 
 use super::baseline::Baseline;
 use super::call_tree::{CallTree, Row};
-use super::data::{Parts, data};
-use super::overview::{Overview, overview};
+use super::data::{Parts, Shared, data};
+use super::overview::overview;
 use super::pieces::Pieces;
 use super::scan::HeldScans;
 use super::script::script;
@@ -17,7 +17,6 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use engine::{Loaded, PeakMemory, Sources};
 use flate2::Compression;
-use report::outline::Outline;
 use report::views;
 use sha2::{Digest, Sha256};
 use std::cell::RefCell;
@@ -91,14 +90,7 @@ struct Size {
 
 /// Packs the data of a capture; what all of its histories share is computed once.
 pub struct Packer {
-    call_tree: CallTree,
-    sources: RefCell<Sources>,
-    memory: Option<PeakMemory>,
-    /// Whose blocks kept which pages then.
-    pages: Option<Vec<Outline>>,
-    overview: Overview,
-    /// The older capture's overview.
-    baseline_overview: Option<Overview>,
+    shared: Shared,
     /// For a server, once data was requested.
     pieces: Option<Pieces>,
 }
@@ -127,7 +119,8 @@ impl Packer {
             Some(Baseline { newer, baseline_overview, .. }) => (newer, Some(baseline_overview)),
             None => (overview(loaded)?, None),
         };
-        Ok(Self { call_tree, sources, memory, pages, overview, baseline_overview, pieces: None })
+        let shared = Shared { call_tree, sources, memory, pages, overview, baseline_overview };
+        Ok(Self { shared, pieces: None })
     }
 
     /// The data of a history for a nearby server: fast to make. `whole` is the history of the whole time; `history`
@@ -142,7 +135,7 @@ impl Packer {
         history: &History,
         options: &PageOptions,
     ) -> io::Result<Vec<u8>> {
-        if self.pieces.is_none() && self.call_tree.nodes.len() <= LIMITS.nodes {
+        if self.pieces.is_none() && self.shared.call_tree.nodes.len() <= LIMITS.nodes {
             self.pieces = Some(Pieces::new(&self.parts(loaded, whole, options))?);
         }
         if let Some(pieces) = &self.pieces
@@ -155,20 +148,7 @@ impl Packer {
     }
 
     fn parts<'a>(&'a self, loaded: &'a Loaded, whole: &'a History, options: &'a PageOptions) -> Parts<'a> {
-        let Self { call_tree, sources, memory, pages, overview, baseline_overview, .. } = self;
-        let (memory, pages) = (memory.as_ref(), pages.as_deref());
-        let baseline_overview = baseline_overview.as_ref();
-        Parts {
-            loaded,
-            history: whole,
-            options,
-            call_tree,
-            sources,
-            memory,
-            pages,
-            overview,
-            baseline_overview,
-        }
+        Parts { loaded, history: whole, options, shared: &self.shared }
     }
 
     fn pack(
@@ -178,9 +158,9 @@ impl Packer {
         options: &PageOptions,
         size: Size,
     ) -> io::Result<Vec<u8>> {
-        self.call_tree.take_changes(history);
+        self.shared.call_tree.take_changes(history);
         let parts = self.parts(loaded, whole, options);
-        let call_tree = &self.call_tree;
+        let call_tree = &self.shared.call_tree;
         let changes = call_tree.rows.iter().map(Row::entries).sum::<usize>();
         let mut limits =
             Limits { nodes: LIMITS.nodes.min(call_tree.nodes.len()), changes: LIMITS.changes.min(changes) };

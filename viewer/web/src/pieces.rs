@@ -30,10 +30,11 @@ pub(super) struct Pieces {
 impl Pieces {
     /// From a tree without the changes of any history.
     pub(super) fn new(parts: &Parts<'_>) -> io::Result<Self> {
-        let folded = Folded::whole(parts.call_tree);
+        let call_tree = &parts.shared.call_tree;
+        let folded = Folded::whole(call_tree);
         let fixed = Fixed::new(parts, &folded);
         let packed = deflated(&fixed.columns.bytes)?;
-        let sites = parts.call_tree.of_sites.iter().enumerate();
+        let sites = call_tree.of_sites.iter().enumerate();
         let mut sites: Vec<(u32, usize)> = sites.map(|(site, &row)| (folded.row_of[row], site)).collect();
         sites.sort_unstable();
         let entries = folded.rows.iter().map(Row::entries).sum();

@@ -49,7 +49,7 @@ impl Writer<'_> {
 
     /// Where the blocks held at the peak were.
     pub(super) fn map(&mut self) {
-        let Some(map) = self.parts.memory.map(|memory| &memory.map) else { return };
+        let Some(map) = self.parts.shared.memory.as_ref().map(|memory| &memory.map) else { return };
         let loaded = self.parts.loaded;
         let process =
             |id: ProcessId| loaded.tables.processes.get(id.index()).map_or(0, |process| process.pid);
@@ -84,7 +84,7 @@ impl Writer<'_> {
             let times_ns: Vec<(u64, u64)> =
                 row.regions.iter().take(room).map(|region| (region.from, region.to)).collect();
             room -= times_ns.len();
-            let number = self.parts.call_tree.regions.iter().position(|name| *name == row.name);
+            let number = self.parts.shared.call_tree.regions.iter().position(|name| *name == row.name);
             RegionFields {
                 name: texts.number(loaded.tables.string(row.name)),
                 number: number.and_then(|number| u32::try_from(number).ok()),
