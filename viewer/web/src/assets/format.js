@@ -15,9 +15,12 @@ export function fixed(value, digits) {
   return ((Math.round(Number(text) * unit) - Math.sign(value)) / unit).toFixed(digits);
 }
 
-function threeDigits(value) {
-  return fixed(value, value < 9.995 ? 2 : value < 99.95 ? 1 : 0);
-}
+/** Decimals of a number below 1000 with three digits. */
+const decimalsOf = (value) => (value < 9.995 ? 2 : value < 99.95 ? 1 : 0);
+
+const threeDigits = (value) => fixed(value, decimalsOf(value));
+
+const two = (value) => String(value).padStart(2, "0");
 
 /** A number of bytes: exact below 1 KiB, else three digits and a binary unit. */
 export function bytes(value) {
@@ -71,7 +74,6 @@ export function duration(nanoseconds) {
   if (nanoseconds < 999_500_000) return `${threeDigits(nanoseconds / 1e6)} ms`;
   if (nanoseconds < 60e9) return `${threeDigits(nanoseconds / 1e9)} s`;
   const seconds = Math.floor(nanoseconds / 1e9);
-  const two = (value) => String(value).padStart(2, "0");
   if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${two(seconds % 60)} s`;
   return `${count(Math.floor(seconds / 3600))} h ${two(Math.floor(seconds / 60) % 60)} min`;
 }
@@ -90,14 +92,13 @@ export function moment(nanoseconds, step) {
   const digits = digitsFor(step, unit);
   if (nanoseconds < 60e9) {
     const value = nanoseconds / unit;
-    const isTold = nanoseconds < 1000 || digits <= (value < 9.995 ? 2 : value < 99.95 ? 1 : 0);
+    const isTold = nanoseconds < 1000 || digits <= decimalsOf(value);
     return isTold ? duration(nanoseconds) : `${value.toFixed(digits)} ${name}`;
   }
   if (step >= (nanoseconds < 3600e9 ? 1e9 : 60e9)) return duration(nanoseconds);
   // The last digit is cut off, not rounded, so that there is no 60th second.
   const parts = Math.floor(nanoseconds / (unit / 10 ** digits));
   const [minutes, seconds] = [Math.floor(parts / (60 * 10 ** digits)), (parts % (60 * 10 ** digits)) / 10 ** digits];
-  const two = (value) => String(value).padStart(2, "0");
   const said = `${two(minutes % 60)} min ${seconds.toFixed(digits).padStart(digits ? digits + 3 : 2, "0")} s`;
   return minutes < 60 ? said.replace(/^0/, "") : `${count(Math.floor(minutes / 60))} h ${said}`;
 }

@@ -121,7 +121,7 @@ class Frame {
       this.said,
       this.help,
     );
-    this.page.listen(() => this.update());
+    this.page.onChanged = () => this.update();
     const { signal } = this.page.left;
     document.addEventListener("keydown", (event) => this.key(event), { signal });
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.update(), { signal });

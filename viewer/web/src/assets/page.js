@@ -57,7 +57,6 @@ export class Page extends Named {
     this.curvesBy = new Map();
     /** Whether selections can be shown without delay. */
     this.isPrepared = false;
-    this.listeners = [];
     /** The address as it was last written, when that was, and the timer of the next time. */
     this.address = location.hash;
     this.writtenAt = -Infinity;
@@ -67,16 +66,10 @@ export class Page extends Named {
     this.seek(this.state.query);
   }
 
-  /** Calls a view whenever something has changed. */
-  listen(listener) {
-    this.listeners.push(listener);
-  }
-
   /** Another page replaces this one. */
   leave() {
     if (this.writeTimer) this.write();
     this.left.abort();
-    this.listeners = [];
   }
 
   /** Changes the view. Nodes of inverted trees are only valid for the measure they were made for. */
@@ -91,12 +84,13 @@ export class Page extends Named {
     this.changed();
   }
 
+  /** Calls `onChanged`, once for all changes until the next frame. */
   changed() {
     if (this.frame) return;
     this.frame = requestAnimationFrame(() => {
       this.frame = 0;
       if (this.left.signal.aborted) return;
-      this.listeners.forEach((listener) => listener());
+      this.onChanged?.();
       this.writeSoon();
     });
   }

@@ -74,7 +74,7 @@ export class StacksView {
     const { page } = this;
     this.isSigned = page.measured().signed;
     this.rows = this.by === "stack" ? this.stackRows() : this.functionRows();
-    this.total = this.by === "stack" ? page.totalOf() : this.rows.total;
+    this.total = page.totalOf();
     const matches = (row) => !page.matches || (this.by === "stack" ? page.stackMatches(row.node) : page.matches[row.label] === 1);
     this.rows = this.rows.filter(matches);
     const table = this.tables[this.by];
@@ -127,7 +127,6 @@ export class StacksView {
       if (total[label] === 0 && self[label] === 0) continue;
       if (page.name(label).isFunction) rows.push({ label, value: total[label], self: self[label] });
     }
-    rows.total = page.totalOf();
     return rows;
   }
 
