@@ -4,8 +4,8 @@ use super::stack::{Stack, who};
 use super::{SCHEMA, cost, write_document};
 use crate::table::{self, Document, Head, Row, Table, Value};
 use crate::views::fields;
+use analysis::LabelId;
 use analysis::lifetimes::Age;
-use analysis::{Cost, LabelId, Spread};
 use engine::Loaded;
 use serde::ser::{Error, SerializeMap};
 use serde::{Serialize, Serializer};
@@ -17,13 +17,6 @@ pub struct Fields<'a> {
     pub loaded: &'a Loaded,
     /// The fields.
     pub fields: table::Fields,
-}
-
-impl<'a> Fields<'a> {
-    /// All costs of something.
-    pub(super) fn costs(loaded: &'a Loaded, cost: Cost, spread: Cost<Spread>) -> Self {
-        Self { loaded, fields: vec![("", Value::costs(cost, spread))] }
-    }
 }
 
 struct Whole<'a> {

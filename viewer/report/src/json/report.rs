@@ -1,87 +1,17 @@
 //! `report --json`: rows of stacks, of functions, or the nodes of a tree.
 
 use super::document::{Fields, kind};
-use super::stack::{Stack, Who, who};
-use super::tree::{NodeFields, nodes};
+use super::tree::{Nodes, WithNodes};
 use super::write_document;
 use crate::options::{ReportOptions, Shape};
-use crate::table::Value;
+use crate::table::{self, Value};
 use crate::views::fields;
 use analysis::{
-    Cost, Cutoff, FunctionCost, FunctionPlace, Metric, Row, Span, Spread, StackState, Tree, call_of_row,
+    Amount, Cost, Cutoff, FunctionCost, Metric, Row, Shown, Span, Spread, StackState, Tree, call_of_row,
     places_of_functions, ranked_functions, rows, stack_states,
 };
 use engine::Loaded;
-use serde::Serialize;
 use std::io::{self, Write};
-
-#[derive(Serialize)]
-struct Document<'a> {
-    #[serde(flatten)]
-    fields: Fields<'a>,
-    #[serde(flatten)]
-    body: Body<'a>,
-}
-
-#[derive(Serialize)]
-#[serde(untagged)]
-enum Body<'a> {
-    Stacks { rows: Vec<StackFields<'a>>, hidden: Hidden<'a> },
-    Functions { functions: Vec<FunctionFields<'a>>, hidden_functions: usize },
-    Nodes { nodes: Vec<NodeFields<'a>> },
-}
-
-#[derive(Serialize)]
-struct StackFields<'a> {
-    stack: Stack<'a>,
-    call: &'static str,
-    state: &'static str,
-    #[serde(flatten)]
-    cost: Fields<'a>,
-}
-
-/// The sum of the hidden rows.
-#[derive(Serialize)]
-struct Hidden<'a> {
-    rows: usize,
-    #[serde(flatten)]
-    cost: Fields<'a>,
-}
-
-#[derive(Serialize)]
-struct FunctionFields<'a> {
-    #[serde(flatten)]
-    who: Who<'a>,
-    file: Option<&'a str>,
-    line: Option<u32>,
-    total_blocks: i64,
-    total_bytes: i64,
-    self_blocks: i64,
-    self_bytes: i64,
-    #[serde(flatten)]
-    errors: Option<FunctionErrors>,
-}
-
-/// Standard errors of a function's costs.
-#[derive(Serialize)]
-pub(super) struct FunctionErrors {
-    total_blocks_stderr: i64,
-    total_bytes_stderr: i64,
-    self_blocks_stderr: i64,
-    self_bytes_stderr: i64,
-}
-
-impl FunctionErrors {
-    /// None when everything was recorded.
-    pub(super) fn new(loaded: &Loaded, total: Spread, own: Spread) -> Option<Self> {
-        loaded.profile.sampling.map(|_| Self {
-            total_blocks_stderr: total.blocks_error(),
-            total_bytes_stderr: total.bytes_error(),
-            self_blocks_stderr: own.blocks_error(),
-            self_bytes_stderr: own.bytes_error(),
-        })
-    }
-}
 
 /// Writes the document that the options ask for.
 ///
@@ -105,67 +35,92 @@ pub fn report(out: &mut dyn Write, loaded: &Loaded, options: &ReportOptions) -> 
         ("total", fields::total(loaded)),
         ("unseen", fields::unseen(loaded.seen.as_ref())),
     ]);
-    let document = Document { fields: Fields { loaded, fields }, body: body(loaded, options, cutoff) };
-    write_document(out, &document)
-}
-
-fn body<'a>(loaded: &'a Loaded, options: &ReportOptions, cutoff: Cutoff) -> Body<'a> {
     let Loaded { profile, tables, names, .. } = loaded;
     let metric = options.metric;
-    match options.shape {
-        Shape::Stacks => stacks(loaded, rows(profile, metric), metric, cutoff),
+    let tree = match options.shape {
+        Shape::Stacks => {
+            fields.extend(stacks(loaded, metric, cutoff));
+            return write_document(out, &Fields { loaded, fields });
+        }
         Shape::Functions => {
-            functions(loaded, &ranked_functions(profile, tables, names, metric), metric, cutoff)
+            fields.extend(functions(loaded, metric, cutoff));
+            return write_document(out, &Fields { loaded, fields });
         }
-        Shape::Tree => {
-            let tree = Tree::top_down(profile, tables, names, metric);
-            Body::Nodes { nodes: nodes(loaded, &tree, metric, cutoff) }
-        }
-        Shape::Inverted => {
-            let tree = Tree::inverted(profile, tables, names, metric, cutoff.least);
-            Body::Nodes { nodes: nodes(loaded, &tree, metric, cutoff) }
-        }
-    }
+        Shape::Tree => Tree::top_down(profile, tables, names, metric),
+        Shape::Inverted => Tree::inverted(profile, tables, names, metric, cutoff.least),
+    };
+    let numbers = |id, shown: &Shown| {
+        let (total, own) = ((tree.node(id).total, tree.spread(id)), (tree.own(id), tree.own_spread(id)));
+        let mut fields = with_own(loaded, total, own);
+        fields.extend([
+            ("hidden_nodes", Value::count(shown.hidden as u64)),
+            ("hidden_blocks", Value::count(shown.hidden_total.blocks)),
+            ("hidden_bytes", Value::bytes(shown.hidden_total.bytes)),
+        ]);
+        fields
+    };
+    let nodes = Nodes { loaded, tree: &tree, metric, cutoff, numbers };
+    write_document(out, &WithNodes { fields: Fields { loaded, fields }, nodes })
 }
 
-fn stacks(loaded: &Loaded, rows: Vec<Row>, metric: Metric, cutoff: Cutoff) -> Body<'_> {
+fn stacks(loaded: &Loaded, metric: Metric, cutoff: Cutoff) -> table::Fields {
     let states = stack_states(&loaded.tables);
-    let is_shown = |row: &Row| metric.rank(metric.of(&row.cost)) >= cutoff.least;
-    let shown = rows.iter().take_while(|row| is_shown(row)).take(cutoff.limit).count();
+    let rows = rows(&loaded.profile, metric);
+    let is_shown = |row: &&Row| metric.rank(metric.of(&row.cost)) >= cutoff.least;
+    let shown = rows.iter().take_while(is_shown).take(cutoff.limit).count();
     let (mut rest, mut rest_spread) = (Cost::default(), Cost::default());
     for row in &rows[shown..] {
         rest += row.cost;
         rest_spread += row.spread;
     }
-    let fields = rows[..shown].iter().map(|row| StackFields {
-        stack: Stack { tables: &loaded.tables, names: &loaded.names, node: row.node },
-        call: call_of_row(&loaded.tables, row.node, &row.cost),
-        state: states.get(row.node.index()).copied().unwrap_or(StackState::Incomplete).name(),
-        cost: Fields::costs(loaded, row.cost, row.spread),
+    let fields = rows[..shown].iter().map(|row| {
+        let state = states.get(row.node.index()).copied().unwrap_or(StackState::Incomplete);
+        Value::Record(vec![
+            ("stack", Value::Stack(row.node)),
+            ("call", call_of_row(&loaded.tables, row.node, &row.cost).into()),
+            ("state", state.name().into()),
+            ("", Value::costs(row.cost, row.spread)),
+        ])
     });
-    Body::Stacks {
-        rows: fields.collect(),
-        hidden: Hidden { rows: rows.len() - shown, cost: Fields::costs(loaded, rest, rest_spread) },
-    }
+    let hidden = ("rows", Value::count((rows.len() - shown) as u64));
+    let hidden = vec![hidden, ("", Value::costs(rest, rest_spread))];
+    vec![("rows", Value::List(fields.collect())), ("hidden", Value::Record(hidden))]
 }
 
-fn functions<'a>(loaded: &'a Loaded, costs: &[FunctionCost], metric: Metric, cutoff: Cutoff) -> Body<'a> {
-    let names = &loaded.names;
-    let shown =
-        costs.iter().take_while(|cost| metric.rank(cost.total) >= cutoff.least).take(cutoff.limit).count();
-    let places = places_of_functions(&loaded.profile, &loaded.tables, names, metric);
-    let file = |place: FunctionPlace| {
-        place.file.map(|file| loaded.tables.string(file)).filter(|path| !path.is_empty())
-    };
-    let fields = costs[..shown].iter().map(|cost| FunctionFields {
-        who: who(&loaded.tables, names, cost.label),
-        file: file(places[cost.label.index()]),
-        line: places[cost.label.index()].line,
-        total_blocks: cost.total.blocks,
-        total_bytes: cost.total.bytes,
-        self_blocks: cost.own.blocks,
-        self_bytes: cost.own.bytes,
-        errors: FunctionErrors::new(loaded, cost.total_spread, cost.own_spread),
+fn functions(loaded: &Loaded, metric: Metric, cutoff: Cutoff) -> table::Fields {
+    let Loaded { profile, tables, names, .. } = loaded;
+    let costs = ranked_functions(profile, tables, names, metric);
+    let is_shown = |cost: &&FunctionCost| metric.rank(cost.total) >= cutoff.least;
+    let shown = costs.iter().take_while(is_shown).take(cutoff.limit).count();
+    let places = places_of_functions(profile, tables, names, metric);
+    let fields = costs[..shown].iter().map(|cost| {
+        let place = places[cost.label.index()];
+        let file = place.file.map_or(Value::Unknown, |file| Value::named(tables.string(file)));
+        let line = Value::known(place.line.map(Value::count));
+        let mut fields = vec![("", Value::Who(cost.label)), ("file", file), ("line", line)];
+        fields.extend(with_own(loaded, (cost.total, cost.total_spread), (cost.own, cost.own_spread)));
+        Value::Record(fields)
     });
-    Body::Functions { functions: fields.collect(), hidden_functions: costs.len() - shown }
+    let hidden = Value::count((costs.len() - shown) as u64);
+    vec![("functions", Value::List(fields.collect())), ("hidden_functions", hidden)]
+}
+
+/// What a function costs with all that it calls, and its own part, with standard errors if the capture is sampled.
+fn with_own(loaded: &Loaded, total: (Amount, Spread), own: (Amount, Spread)) -> table::Fields {
+    let mut fields = vec![
+        ("total_blocks", Value::count(total.0.blocks)),
+        ("total_bytes", Value::bytes(total.0.bytes)),
+        ("self_blocks", Value::count(own.0.blocks)),
+        ("self_bytes", Value::bytes(own.0.bytes)),
+    ];
+    if loaded.profile.sampling.is_some() {
+        let errors = [
+            ("total_blocks", total.1.blocks_error()),
+            ("total_bytes", total.1.bytes_error()),
+            ("self_blocks", own.1.blocks_error()),
+            ("self_bytes", own.1.bytes_error()),
+        ];
+        fields.push(("", Value::Errors(errors.into())));
+    }
+    fields
 }

@@ -44,14 +44,6 @@ pub(super) struct Who<'a> {
     owner: Option<OwnerFields<'a>>,
 }
 
-impl Serialize for Who<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        self.fields(&mut map)?;
-        map.end()
-    }
-}
-
 impl Who<'_> {
     /// Writes its fields into those of something else.
     pub(super) fn fields<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {

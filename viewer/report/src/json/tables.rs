@@ -14,12 +14,6 @@ use serde::Serialize;
 use std::io::{self, Write};
 
 #[derive(Serialize)]
-struct ProcessFields {
-    pid: u32,
-    name: String,
-}
-
-#[derive(Serialize)]
 struct FramesFields<'a> {
     functions: Vec<FrameFields<'a>>,
     /// What the frame is instead of code.
@@ -30,16 +24,6 @@ struct FramesFields<'a> {
 struct NodeFields {
     parent: Option<u32>,
     frame: Option<u32>,
-}
-
-#[derive(Serialize)]
-struct RowFields<'a> {
-    process: u32,
-    stack: u32,
-    call: &'static str,
-    state: &'static str,
-    #[serde(flatten)]
-    cost: Fields<'a>,
 }
 
 /// Writes the tables, a line for each row.
@@ -61,17 +45,24 @@ pub fn tables(out: &mut dyn Write, loaded: &Loaded) -> io::Result<()> {
     // The tables are written row by row: all at once may not fit into memory.
     write!(out, "{}", head.strip_suffix('}').unwrap_or(&head))?;
     let tables = &loaded.tables;
-    let processes = tables.processes.iter();
-    table(out, "processes", processes.map(|row| ProcessFields { pid: row.pid, name: process_name(row) }))?;
+    let processes = tables.processes.iter().map(|row| {
+        let fields = vec![("pid", Value::Id(row.pid.into())), ("name", process_name(row).into())];
+        Fields { loaded, fields }
+    });
+    table(out, "processes", processes)?;
     table(out, "frames", (0..tables.frames.len()).map(|index| frame(loaded, FrameId::from_index(index))))?;
     table(out, "stacks", tables.nodes.iter().enumerate().map(|(index, node)| stack(index, node)))?;
     let states = stack_states(tables);
-    let rows = loaded.profile.sites_with_spread().map(|(site, spread)| RowFields {
-        process: site.process.0,
-        stack: site.node.0,
-        call: call_of_row(tables, site.node, &site.cost),
-        state: states.get(site.node.index()).copied().unwrap_or(StackState::Incomplete).name(),
-        cost: Fields::costs(loaded, site.cost, spread),
+    let rows = loaded.profile.sites_with_spread().map(|(site, spread)| {
+        let state = states.get(site.node.index()).copied().unwrap_or(StackState::Incomplete);
+        let fields = vec![
+            ("process", Value::Id(site.process.0.into())),
+            ("stack", Value::Id(site.node.0.into())),
+            ("call", call_of_row(tables, site.node, &site.cost).into()),
+            ("state", state.name().into()),
+            ("", Value::costs(site.cost, spread)),
+        ];
+        Fields { loaded, fields }
     });
     table(out, "rows", rows)?;
     writeln!(out, "}}")

@@ -1,55 +1,42 @@
 //! A call tree as a list: nesting would require a recursive reader, and stacks may be 10,000 deep.
 
-use super::report::FunctionErrors;
-use super::stack::{Who, who};
+use super::document::Fields;
+use crate::table::{self, Value};
 use analysis::{Cutoff, Metric, Shown, Tree};
 use engine::Loaded;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
-/// A node. `parent` is the index of its parent, which is always earlier in the list.
+/// A document that ends with nodes.
 #[derive(Serialize)]
-pub(super) struct NodeFields<'a> {
-    parent: Option<usize>,
+pub(super) struct WithNodes<'a, N> {
     #[serde(flatten)]
-    who: Who<'a>,
-    total_blocks: i64,
-    total_bytes: i64,
-    self_blocks: i64,
-    self_bytes: i64,
-    #[serde(flatten)]
-    errors: Option<FunctionErrors>,
-    hidden_nodes: usize,
-    hidden_blocks: i64,
-    hidden_bytes: i64,
+    pub(super) fields: Fields<'a>,
+    pub(super) nodes: N,
 }
 
-/// The nodes that are large enough, each after its parent and in order of rank.
-pub(super) fn nodes<'a>(
-    loaded: &'a Loaded,
-    tree: &Tree,
-    metric: Metric,
-    cutoff: Cutoff,
-) -> Vec<NodeFields<'a>> {
-    let mut fields = Vec::new();
-    let mut walk = vec![(Tree::ROOT, None)];
-    while let Some((id, parent)) = walk.pop() {
-        let shown = Shown::of(tree, id, &loaded.names, metric, cutoff);
-        let node = tree.node(id);
-        let own = tree.own(id);
-        let place = fields.len();
-        fields.push(NodeFields {
-            parent,
-            who: who(&loaded.tables, &loaded.names, node.label),
-            total_blocks: node.total.blocks,
-            total_bytes: node.total.bytes,
-            self_blocks: own.blocks,
-            self_bytes: own.bytes,
-            errors: FunctionErrors::new(loaded, tree.spread(id), tree.own_spread(id)),
-            hidden_nodes: shown.hidden,
-            hidden_blocks: shown.hidden_total.blocks,
-            hidden_bytes: shown.hidden_total.bytes,
-        });
-        walk.extend(shown.children.iter().rev().map(|&child| (child, Some(place))));
+/// The nodes that are large enough, each after its parent and in order of rank. `parent` is the index of a node's
+/// parent, which is always earlier in the list.
+pub(super) struct Nodes<'a, F> {
+    pub(super) loaded: &'a Loaded,
+    pub(super) tree: &'a Tree,
+    pub(super) metric: Metric,
+    pub(super) cutoff: Cutoff,
+    /// The numbers of a node.
+    pub(super) numbers: F,
+}
+
+impl<F: Fn(u32, &Shown) -> table::Fields> Serialize for Nodes<'_, F> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let &Self { loaded, tree, metric, cutoff, .. } = self;
+        let mut walk = vec![(Tree::ROOT, None)];
+        serializer.collect_seq((0_u64..).map_while(|place| {
+            let (id, parent) = walk.pop()?;
+            let shown = Shown::of(tree, id, &loaded.names, metric, cutoff);
+            walk.extend(shown.children.iter().rev().map(|&child| (child, Some(place))));
+            let mut fields =
+                vec![("parent", Value::known(parent.map(Value::Id))), ("", Value::Who(tree.node(id).label))];
+            fields.extend((self.numbers)(id, &shown));
+            Some(Fields { loaded, fields })
+        }))
     }
-    fields
 }
