@@ -1,5 +1,6 @@
 //! Several captures shown as one.
 
+use crate::shown;
 use crate::support::Made;
 use crate::support::fixtures::sampled;
 use analysis::query::{Filter, Labelled, Part, Query, Selected};
@@ -8,7 +9,6 @@ use capture::{Ended, Lost, Summary};
 use engine::lens::Lens;
 use engine::{Analyzer, Captures, Error, Grouping, Loaded, Naming, compare_shown};
 use proptest::prelude::*;
-use report::text::Style;
 use report::{ReportOptions, Shape};
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -64,12 +64,6 @@ fn leaked(loaded: &Loaded) -> Vec<(String, i64)> {
     rows.iter().map(|row| (name(row.node), row.cost.leaked.bytes)).collect()
 }
 
-fn report(loaded: &Loaded, options: &ReportOptions) -> Value {
-    let mut out = Vec::new();
-    report::json::report(&mut out, loaded, options).unwrap();
-    serde_json::from_slice(&out).unwrap()
-}
-
 fn group(name: &str) -> Lens {
     Lens { group: Some(Grouping::from(name)), ..Lens::default() }
 }
@@ -88,13 +82,11 @@ fn a_stack_of_all_hosts_is_one_row() {
     let of = |files: &[PathBuf]| seen(&all(files), &Query::default(), &Lens::default()).tables.nodes.len();
     assert_eq!(of(&files[..2]), of(&files[..1]));
     assert_eq!(of(&files), of(&files[..1]) + of(&files[2..3]) - 1);
-    let document = report(&loaded, &ReportOptions::default());
+    let document = shown::report_json(&loaded, &ReportOptions::default());
     let file = format!("{} and 3 more", files[0].display());
     assert_eq!(document["file"], json!(file));
     assert_eq!((&document["captures"], &document["peak_time_ns"]), (&json!(4), &Value::Null));
-    let mut out = Vec::new();
-    report::text::report(&mut out, &loaded, &ReportOptions::default(), &Style::default()).unwrap();
-    let text = String::from_utf8(out).unwrap();
+    let text = shown::report(&loaded, &ReportOptions::default());
     assert!(text.contains(" in 8 blocks, held at the peak of each"), "{text}");
 }
 
@@ -229,10 +221,8 @@ fn a_moment_is_that_of_each() {
     let loaded = seen(&all(&files), &before, &Lens::default());
     assert_eq!(loaded.profile.total.leaked.bytes, 12000 + (4 << 20));
     assert_eq!(seen(&all(&files), &query, &Lens::default()).profile.total.leaked.bytes, 12060);
-    assert_eq!(report(&loaded, &ReportOptions::default())["at_ns"], Value::Null);
-    let mut out = Vec::new();
-    report::text::report(&mut out, &loaded, &ReportOptions::default(), &Style::default()).unwrap();
-    assert!(String::from_utf8(out).unwrap().contains(" at that moment of each: "));
+    assert_eq!(shown::report_json(&loaded, &ReportOptions::default())["at_ns"], Value::Null);
+    assert!(shown::report(&loaded, &ReportOptions::default()).contains(" at that moment of each: "));
 }
 
 /// Check that a set of one capture is that capture, in every document, and that estimates of several have the errors of all.
@@ -247,7 +237,11 @@ fn one_capture_is_a_set_of_one() {
             let alone = alone.seen(&Query::default(), &lens, Naming::Stored).unwrap();
             let set = seen(&all(&files[..1]), &Query::default(), &lens);
             let options = ReportOptions { shape, ..ReportOptions::default() };
-            assert_eq!(report(&set, &options), report(&alone, &options), "{shape:?} {lens:?}");
+            assert_eq!(
+                shown::report_json(&set, &options),
+                shown::report_json(&alone, &options),
+                "{shape:?} {lens:?}"
+            );
         }
     }
     let of = |files: &[PathBuf]| seen(&all(files), &Query::default(), &Lens::default()).profile;

@@ -1,5 +1,6 @@
 //! Rules against captures whose numbers were worked out by hand.
 
+use crate::shown;
 use crate::support::Made;
 use capture::{Action, Ended, Lost, MarkKind, NodeId, Summary};
 use engine::Naming;
@@ -48,9 +49,7 @@ fn check_made(made: &Made, rules: &str) -> Report {
 }
 
 fn text_of(report: &Report) -> String {
-    let mut out = Vec::new();
-    text::check(&mut out, report, &Style::default()).unwrap();
-    String::from_utf8(out).unwrap()
+    shown::written(|out| text::check(out, report, &Style::default()))
 }
 
 /// Check limits of the whole, of some stacks, and of growth between two moments.
@@ -134,9 +133,7 @@ ok    bytes        147 B, limit 147 B
 /// Check that a capture is within any tolerance of itself, and that the tolerance is rounded down.
 #[test]
 fn baselines_are_compared() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("old.memprof");
-    made().write(&file);
+    let file = made().saved("old.memprof");
     let baseline = format!(
         "baseline = \"{}\"\ntolerance = \"19%\"\n[[rule]]\nfilter = \"a\"\ntolerance = \"50%\"",
         file.display()
@@ -205,11 +202,7 @@ fn saved_baselines_are_compared() {
 #[test]
 fn results_can_be_annotated() {
     let report = check("[[rule]]\nname = \"50%, or: a|b\"\nmax-leaked = 129\n[[rule]]\nmax-peak = \"1M\"\n");
-    let annotated = |root: &str| {
-        let mut out = Vec::new();
-        github::check(&mut out, &report, Path::new(root)).unwrap();
-        String::from_utf8(out).unwrap()
-    };
+    let annotated = |root: &str| shown::written(|out| github::check(out, &report, Path::new(root)));
     let message = "title=memprof app%3A leaked of 50%25%2C or%3A a|b::130 B, limit 129 B%0A100 B  a (a.c:11) < main%0A30 B  b (b.c:11) < main\n";
     assert_eq!(annotated("/src"), format!("::error file=a.c,line=11,{message}"));
     assert_eq!(annotated("/elsewhere"), format!("::error {message}"));
@@ -232,8 +225,6 @@ fn results_can_be_read() {
     let report = check(
         "[[rule]]\nname = \"a <b> & \\\"c\\\"\\u0001\"\nmax-leaked = 129\n[[rule]]\nmax-peak = \"1M\"\n",
     );
-    let mut out = Vec::new();
-    junit::check(&mut out, &report).unwrap();
     let expected = r#"<?xml version="1.0" encoding="UTF-8"?>
 <testsuites tests="2" failures="1" errors="0">
   <testsuite name="sysprof-memprof check" tests="2" failures="1" errors="0">
@@ -246,7 +237,7 @@ fn results_can_be_read() {
   </testsuite>
 </testsuites>
 "#;
-    assert_eq!(String::from_utf8(out).unwrap(), expected);
+    assert_eq!(shown::written(|out| junit::check(out, &report)), expected);
 
     let mut report = check("max-peak = 1");
     (report.verdicts[0].actual, report.verdicts[0].limit) = ((1 << 20) + 1, 1 << 20);
@@ -257,12 +248,10 @@ fn results_can_be_read() {
 /// Check that what a capture lacks makes a limit that seems kept untold, and leaves one that is broken broken.
 #[test]
 fn incomplete_captures_are_not_judged() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("app.memprof");
     let mut made = made();
     let lost = Lost { reason: "ring_full".to_owned(), events: 12, advice: String::new() };
     made.tables.summary = Some(Summary { lost: vec![lost], ..Summary::default() });
-    made.write(&file);
+    let file = made.saved("app.memprof");
     let judged = |rules: &str| {
         let (rules, _) = Rules::from_toml(rules, Path::new("rules.toml")).unwrap();
         let mut report = rules.check(&file, Naming::Stored).unwrap();
@@ -279,21 +268,17 @@ FAIL  peak    200 B, limit 199 B
     assert_eq!(report.outcome(), Outcome::Broken);
     let report = judged("max-leaked = 130");
     assert_eq!((report.outcome(), report.outcome().is_kept()), (Outcome::Untold, None));
-    let mut xml = Vec::new();
-    junit::check(&mut xml, &report).unwrap();
-    let xml = String::from_utf8(xml).unwrap();
+    let xml = shown::written(|out| junit::check(out, &report));
     assert!(xml.contains(r#"tests="1" failures="0" errors="1""#) && xml.contains("<error message="), "{xml}");
-    let mut json = Vec::new();
-    report::json::check(&mut json, &report).unwrap();
-    let document: serde_json::Value = serde_json::from_slice(&json).unwrap();
+    let document = shown::parsed(|out| report::json::check(out, &report));
     assert!(document["kept"].is_null() && document["rules"][0]["kept"].is_null(), "{document}");
 
     made.tables.summary = None;
-    std::fs::remove_file(&file).unwrap();
+    std::fs::remove_file(&*file).unwrap();
     made.write(&file);
-    let whole = std::fs::read(&file).unwrap();
+    let whole = std::fs::read(&*file).unwrap();
     assert_eq!(judged("max-leaked = 130").outcome(), Outcome::Kept);
-    std::fs::write(&file, &whole[..whole.len() - 20]).unwrap();
+    std::fs::write(&*file, &whole[..whole.len() - 20]).unwrap();
     assert_eq!(judged("max-peak = \"1M\"").outcome(), Outcome::Untold);
     assert_eq!(judged("max-peak = 1").outcome(), Outcome::Broken);
 }
@@ -310,9 +295,7 @@ fn filters_that_select_nothing_are_not_judged() {
     let report = of("mian", "");
     assert_eq!(report.outcome(), Outcome::Untold);
     assert_eq!(text_of(&report), format!("?     allocations  0, limit 10; undecided: {doubt}: mian\n"));
-    let mut json = Vec::new();
-    report::json::check(&mut json, &report).unwrap();
-    let document: serde_json::Value = serde_json::from_slice(&json).unwrap();
+    let document = shown::parsed(|out| report::json::check(out, &report));
     assert_eq!(document["rules"][0]["doubt"], doubt);
     let of_part = of("a and b", "from = \"4ms\"");
     assert_eq!(of_part.verdicts[0].doubt.as_deref(), Some("its filter matches no stack of the capture"));
@@ -324,11 +307,9 @@ fn filters_that_select_nothing_are_not_judged() {
 /// Check that a filter for functions which selects nothing cannot be judged where nobody has looked for their names.
 #[test]
 fn filters_without_names_are_not_judged() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("app.memprof");
     let mut made = made();
     made.tables.symbols.clear();
-    made.write(&file);
+    let file = made.saved("app.memprof");
     for (filter, expected) in
         [("a", Outcome::Untold), ("file:a.c", Outcome::Untold), ("module:app", Outcome::Kept)]
     {
@@ -342,8 +323,6 @@ fn filters_without_names_are_not_judged() {
 /// Check that blocks which may be leaked or not count against a limit, as far as it cannot be told.
 #[test]
 fn uncertain_blocks_are_not_judged() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("app.memprof");
     let mut made = Made::new();
     let (process, thread) = made.process("app");
     let stack = made.stack("main > a");
@@ -351,7 +330,7 @@ fn uncertain_blocks_are_not_judged() {
     made.event(thread, Action::GapBegin);
     made.event(thread, Action::GapEnd { allocations: 1, frees: 1 });
     made.end(process, thread, Ended::Exited(0));
-    made.write(&file);
+    let file = made.saved("app.memprof");
     for (limit, expected) in [(99, Outcome::Untold), (100, Outcome::Kept)] {
         let (rules, _) = Rules::from_toml(&format!("max-leaked = {limit}"), Path::new("rules.toml")).unwrap();
         let report = rules.check(&file, Naming::Stored).unwrap();
@@ -362,11 +341,9 @@ fn uncertain_blocks_are_not_judged() {
 /// Check that a sampled number is judged from two standard errors below or above its limit on.
 #[test]
 fn estimates_near_their_limit_are_not_judged() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("app.memprof");
     let mut made = made();
     made.tables.metadata.sample_interval = 1000;
-    made.write(&file);
+    let file = made.saved("app.memprof");
     let judged = |limit: i64| {
         let (rules, _) = Rules::from_toml(&format!("max-bytes = {limit}"), Path::new("rules.toml")).unwrap();
         rules.check(&file, Naming::Stored).unwrap()
@@ -416,7 +393,6 @@ fn baselines_have_errors() {
 /// in the range add nothing.
 #[test]
 fn growth_has_the_errors_of_all_that_differs() {
-    let folder = tempfile::tempdir().unwrap();
     let mut made = Made::new();
     made.tables.metadata.sample_interval = 64 << 10;
     let (process, thread) = made.process("app");
@@ -435,8 +411,7 @@ fn growth_has_the_errors_of_all_that_differs() {
     }
     made.time = 3_000_000_000;
     made.end(process, thread, Ended::Exited(0));
-    let file = folder.path().join("app.memprof");
-    made.write(&file);
+    let file = made.saved("app.memprof");
     // Of each of a hundred samples that differ, the error is about the interval.
     let error = 10 * (64 << 10);
     for (from, limit, expected) in [
@@ -459,7 +434,6 @@ fn growth_has_the_errors_of_all_that_differs() {
 /// Check that blocks which are left out since they were young leave no error behind, where all of a stack's are and where some are.
 #[test]
 fn young_blocks_leave_no_error() {
-    let folder = tempfile::tempdir().unwrap();
     let mut made = Made::new();
     made.tables.metadata.sample_interval = 64 << 10;
     let (process, thread) = made.process("app");
@@ -471,8 +445,7 @@ fn young_blocks_leave_no_error() {
         made.alloc(thread, 0x1000 * (block + 1), 100, if block % 2 == 0 { a } else { b });
     }
     made.end(process, thread, Ended::Exited(0));
-    let file = folder.path().join("app.memprof");
-    made.write(&file);
+    let file = made.saved("app.memprof");
     let rules = |limit: u64, age: &str| {
         let rules = format!("max-leaked = {limit}\n{age}");
         let (rules, _) = Rules::from_toml(&rules, Path::new("rules.toml")).unwrap();
@@ -487,13 +460,11 @@ fn young_blocks_leave_no_error() {
 /// Check that what processes held that went on is said to be no leak yet, where leaks count.
 #[test]
 fn processes_that_go_on_are_told_of() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("app.memprof");
     let mut made = made();
     let (child, thread) = made.process("daemon");
     made.alloc(thread, 0x1000, 5000, NodeId::ROOT);
     made.end(child, thread, Ended::Running);
-    made.write(&file);
+    let file = made.saved("app.memprof");
     let said = |rules: &str| {
         let (rules, _) = Rules::from_toml(rules, Path::new("rules.toml")).unwrap();
         text_of(&rules.check(&file, Naming::Stored).unwrap())
@@ -576,9 +547,7 @@ fn contradictions_break_no_rule() {
         assert_eq!((text_of(&report), report.outcome()), (expected, outcome), "{rule}");
     }
     let loaded = made.loaded("app.memprof");
-    let mut leaks = Vec::new();
-    crate::shown::leaks(&mut leaks, &loaded, 10, &Style::default()).unwrap();
-    assert!(String::from_utf8(leaks).unwrap().contains("cannot be told which blocks are leaked"));
+    assert!(shown::leaks(&loaded, 10, &Style::default()).contains("cannot be told which blocks are leaked"));
 }
 
 /// Check that calls which returned no memory are limited, and that it cannot be told of recordings that do not tell of them.

@@ -1,5 +1,6 @@
 //! Copies of captures are the captures, and redacted ones say nothing of people and machines.
 
+use crate::shown::info;
 use crate::support::Made;
 use crate::support::fixtures::{reported, rich, sampled, small};
 use capture::{Counter, CounterKind, Module, Process, Reader, Summary};
@@ -9,16 +10,13 @@ use report::text::Style;
 use std::path::Path;
 
 fn copied(made: &Made, redaction: Option<Redaction>) -> Vec<u8> {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("it.memprof");
-    made.write(&path);
+    let path = made.saved("it.memprof");
     export::copy(&path, Naming::Stored, Vec::new(), redaction).unwrap().0
 }
 
 fn shown(file: &Path) -> String {
     let loaded = engine::open(file, Naming::Stored).unwrap();
-    let (mut out, style) = (Vec::new(), Style::default());
-    crate::shown::info(&mut out, &loaded, None, &style).unwrap();
+    let mut out = info(&loaded, None, &Style::default()).into_bytes();
     report::json::report(&mut out, &loaded, &Default::default()).unwrap();
     report::dump_json(file, Naming::Stored, &mut out, Default::default()).unwrap();
     String::from_utf8(out).unwrap()
@@ -91,15 +89,13 @@ fn readings_are_copied() {
 /// Check that a copy of a file that was cut off at any byte opens, has the events before the cut, and says what it is.
 #[test]
 fn copies_of_cut_files_say_so() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("cut.memprof");
-    small().write(&path);
-    let bytes = std::fs::read(&path).unwrap();
+    let path = small().saved("cut.memprof");
+    let bytes = std::fs::read(&*path).unwrap();
     let mut copies = 0;
     for length in (0..bytes.len()).step_by(3) {
-        std::fs::write(&path, &bytes[..length]).unwrap();
+        std::fs::write(&*path, &bytes[..length]).unwrap();
         let Ok((copy, _)) = export::copy(&path, Naming::Stored, Vec::new(), None) else { continue };
-        let (copy, cut) = (Reader::from_source(copy).unwrap(), Reader::open(&path).unwrap());
+        let (copy, cut) = (Reader::from_source(copy).unwrap(), Reader::open(&*path).unwrap());
         assert_eq!(copy.event_count(), cut.event_count(), "{length}");
         let summary = copy.tables().summary.as_ref().unwrap();
         assert!(

@@ -1,5 +1,6 @@
 //! What changed between moments and between captures.
 
+use crate::shown;
 use crate::support::Made;
 use crate::support::fixtures::sampled;
 use crate::support::golden::check_golden;
@@ -40,9 +41,7 @@ fn captures_seen(old: &Path, new: &Path, lens: &Lens, spelling: Spelling) -> Com
 }
 
 fn document(compared: &Compared, options: &DiffOptions) -> Value {
-    let mut out = Vec::new();
-    report::json::diff(&mut out, compared, options).unwrap();
-    serde_json::from_slice(&out).unwrap()
+    shown::parsed(|out| report::json::diff(out, compared, options))
 }
 
 fn live() -> DiffOptions {
@@ -88,8 +87,7 @@ fn leaky() -> Made {
 /// Check a comparison worked out by hand: who leaked and who freed in between, stack by stack, and a sum of nothing.
 #[test]
 fn what_leaked_and_what_went_is_told_by_stack() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = file(&leaky(), &folder, "leaky.memprof");
+    let path = leaky().saved("leaky.memprof");
     let compared = moments(&path, "10ms", "20ms");
     const MIB: i64 = 1 << 20;
     let expected =
@@ -130,9 +128,7 @@ fn changes_have_the_units_of_their_metric() {
         (Metric::Peak, true, "blocks", &["+3.00 MiB", "+3", "3.00 MiB"], "+3.00 MiB in +3 blocks held"),
     ] {
         let options = DiffOptions { metric, tree, ..DiffOptions::default() };
-        let mut out = Vec::new();
-        report::text::diff(&mut out, &compared, &options, &Style::default()).unwrap();
-        let text = String::from_utf8(out).unwrap();
+        let text = shown::diff(&compared, &options);
         let words = |line: &str| {
             line.split("  ")
                 .map(str::trim)
@@ -154,8 +150,7 @@ fn changes_have_the_units_of_their_metric() {
 /// up to all.
 #[test]
 fn both_sides_are_seen_through_one_lens() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = file(&leaky(), &folder, "leaky.memprof");
+    let path = leaky().saved("leaky.memprof");
     const MIB: i64 = 1 << 20;
     let filtered = Lens { filter: Some("work or old".parse().unwrap()), ..Lens::default() };
     let focused = Lens { focus: vec!["work".parse().unwrap()], ..Lens::default() };
@@ -179,10 +174,8 @@ fn both_sides_are_seen_through_one_lens() {
             assert_eq!(seen + unseen, MIB + 150, "{lens:?}");
         }
     }
-    let mut out = Vec::new();
     let compared = moments_seen(&path, "10ms", "20ms", &filtered);
-    report::text::diff(&mut out, &compared, &live(), &Style::default()).unwrap();
-    let text = String::from_utf8(out).unwrap();
+    let text = shown::diff(&compared, &live());
     assert!(text.contains("  only: work or old; not shown: 100 B before, 100 B after\n"), "{text}");
 }
 
@@ -287,9 +280,7 @@ fn losses_of_either_side_are_told() {
         [(&whole, &whole, [0, 0]), (&one, &whole, [3, 0]), (&whole, &one, [0, 3]), (&one, &other, [3, 4])]
     {
         let compared = captures(old, new, Spelling::Exact);
-        let mut text = Vec::new();
-        report::text::diff(&mut text, &compared, &live(), &Style::default()).unwrap();
-        let text = String::from_utf8(text).unwrap();
+        let text = shown::diff(&compared, &live());
         for (file, lost) in [old, new].into_iter().zip(expected).filter(|(_, lost)| *lost > 0) {
             let warning = format!("warning: {}: {lost} events lost (ring_full)", file.display());
             assert!(text.contains(&warning), "{warning}: {text}");
@@ -320,12 +311,14 @@ fn diffs_are_as_expected() {
         for tree in [false, true] {
             let options = DiffOptions { tree, ..live() };
             let shape = if tree { "tree" } else { "stacks" };
-            let mut text = Vec::new();
-            report::text::diff(&mut text, &compared, &options, &style).unwrap();
-            check_golden(&format!("diff/{name}-{shape}.txt"), &String::from_utf8(text).unwrap());
-            let mut json = Vec::new();
-            report::json::diff(&mut json, &compared, &options).unwrap();
-            check_golden(&format!("diff/{name}-{shape}.json"), &String::from_utf8(json).unwrap());
+            check_golden(
+                &format!("diff/{name}-{shape}.txt"),
+                &shown::written(|out| report::text::diff(out, &compared, &options, &style)),
+            );
+            check_golden(
+                &format!("diff/{name}-{shape}.json"),
+                &shown::written(|out| report::json::diff(out, &compared, &options)),
+            );
         }
     }
 }
@@ -347,11 +340,8 @@ fn stacks_that_are_written_the_same_are_one_row() {
     made.alloc(thread, 0x3000, 100, small);
     made.alloc(thread, 0x4000, 400, large);
     made.free(thread, 0x2000);
-    let folder = tempfile::tempdir().unwrap();
-    let compared = moments(&file(&made, &folder, "alike.memprof"), "9ms", "end");
-    let mut text = Vec::new();
-    report::text::diff(&mut text, &compared, &live(), &Style::default()).unwrap();
-    let text = String::from_utf8(text).unwrap();
+    let compared = moments(&made.saved("alike.memprof"), "9ms", "end");
+    let text = shown::diff(&compared, &live());
     let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
     let table: Vec<String> =
         text.lines().skip_while(|line| !line.contains("delta")).skip(1).map(words).collect();
@@ -370,9 +360,8 @@ fn every_field_is_documented() {
         [false, true].map(|tree| document(&compared, &DiffOptions { tree, ..live() })).into();
     let mut analyzer = Analyzer::open(&path).unwrap();
     let (timeline, profile) = analyzer.timeline(&analysis::query::Part::Whole, 5).unwrap();
-    let (mut out, loaded) = (Vec::new(), analyzer.show(profile, Naming::Stored));
-    report::json::document(&mut out, &loaded, &report::views::timeline(&loaded, &timeline)).unwrap();
-    documents.push(serde_json::from_slice(&out).unwrap());
+    let loaded = analyzer.show(profile, Naming::Stored);
+    documents.push(shown::document_json(&loaded, &report::views::timeline(&loaded, &timeline)));
     let described = include_str!("../JSON.md");
     let mut values: Vec<&Value> = documents.iter().collect();
     while let Some(value) = values.pop() {
@@ -442,11 +431,9 @@ fn captures_without_names_say_so() {
     let [named, nameless] = [(named, "named.memprof"), (nameless, "nameless.memprof")]
         .map(|(made, name)| file(&made, &folder, name));
     let told = |old: &Path, new: &Path| {
-        let mut out = Vec::new();
         let options = DiffOptions { metric: Metric::Bytes, ..DiffOptions::default() };
         let compared = captures(old, new, Spelling::default());
-        report::text::diff(&mut out, &compared, &options, &Style::default()).unwrap();
-        let text = String::from_utf8(out).unwrap();
+        let text = shown::diff(&compared, &options);
         text.lines()
             .filter(|line| line.contains("is in functions without names"))
             .map(str::to_owned)
@@ -527,7 +514,6 @@ fn equal_programs_do_not_differ() {
 /// no gap.
 #[test]
 fn what_became_uncertain_is_told_with_its_reason() {
-    let folder = tempfile::tempdir().unwrap();
     let mut made = Made::new();
     let (_, thread) = made.process("app");
     let stack = made.stack("main");
@@ -538,7 +524,7 @@ fn what_became_uncertain_is_told_with_its_reason() {
     made.event(thread, Action::Resume);
     made.time = 20_000_000;
     made.free(thread, 0x20);
-    let path = file(&made, &folder, "paused.memprof");
+    let path = made.saved("paused.memprof");
     for (from, to, expected) in [
         (
             "start",
@@ -556,9 +542,7 @@ fn what_became_uncertain_is_told_with_its_reason() {
             "warning: -10 B in -1 block uncertain: live across a pause, so the free may have been lost",
         ),
     ] {
-        let mut out = Vec::new();
-        report::text::diff(&mut out, &moments(&path, from, to), &live(), &Style::default()).unwrap();
-        let text = String::from_utf8(out).unwrap();
+        let text = shown::diff(&moments(&path, from, to), &live());
         assert!(text.contains(expected), "{from} to {to}: {text}");
     }
 }
@@ -622,7 +606,6 @@ fn growth_is_judged_by_call_stack() {
 /// given first.
 #[test]
 fn blocks_that_live_at_both_moments_add_no_error() {
-    let folder = tempfile::tempdir().unwrap();
     let mut made = Made::new();
     made.tables.metadata.sample_interval = 64 << 10;
     let (process, thread) = made.process("app");
@@ -639,7 +622,7 @@ fn blocks_that_live_at_both_moments_add_no_error() {
     made.time = 2_000_000_000;
     (300..305).for_each(|block| alloc(&mut made, block));
     made.end(process, thread, Ended::Exited(0));
-    let path = file(&made, &folder, "sampled.memprof");
+    let path = made.saved("sampled.memprof");
     let variance = Sampling::new(64 << 10).unwrap().weight(100).variance;
     for (metric, differing) in [
         (Metric::Live, 17),

@@ -1,5 +1,6 @@
 //! Where stacks end for want of unwind information, and what the texts say of it.
 
+use crate::shown;
 use crate::support::Made;
 use analysis::{Amount, EarlyEnd, Metric, early_ends};
 use report::text::Style;
@@ -48,9 +49,7 @@ fn summaries_say_that_info_says_why() {
         let (_, thread) = made.process("app");
         let stack = made.stack(&stack);
         made.alloc(thread, 0x1000, 10, stack);
-        let mut out = Vec::new();
-        crate::shown::summary(&mut out, &made.loaded("app.memprof"), "memprof", &Style::default()).unwrap();
-        let text = String::from_utf8(out).unwrap();
+        let text = shown::summary(&made.loaded("app.memprof"), "memprof", &Style::default());
         let line = text.lines().find(|line| line.starts_with("stacks")).unwrap();
         assert_eq!(line.ends_with("1 incomplete; info says why"), is_told, "{line}");
     }
@@ -65,9 +64,7 @@ fn advice_fits_the_code() {
         let (marker, frame) = (made.stack(MARKER), made.frame(Some(path), &["f"]));
         let stack = made.node(marker, frame);
         made.alloc(thread, 0x1000, 10, stack);
-        let mut out = Vec::new();
-        crate::shown::info(&mut out, &made.loaded("app.memprof"), None, &Style::default()).unwrap();
-        let text = String::from_utf8(out).unwrap();
+        let text = shown::info(&made.loaded("app.memprof"), None, &Style::default());
         let advised =
             ["-fasynchronous-unwind-tables", "-XX:+PreserveFramePointer"].map(|advice| text.contains(advice));
         assert_eq!(advised, [is_file, !is_file], "{text}");

@@ -100,10 +100,8 @@ fn sums_are_those_of_the_profile() {
 /// Check that formats by stack have what is seen through a lens, each stack once, and that its sums are what is left.
 #[test]
 fn what_is_seen_is_exported() {
-    let folder = tempfile::tempdir().unwrap();
     let made = rich();
-    let path = folder.path().join("app.memprof");
-    made.write(&path);
+    let path = made.saved("app.memprof");
     let pattern = |name: &str| vec![name.parse().unwrap()];
     let lenses = [
         Lens { filter: Some("fill* or parse or thread:5001".parse().unwrap()), ..Lens::default() },
@@ -129,12 +127,10 @@ fn what_is_seen_is_exported() {
 /// too low.
 #[test]
 fn numbers_come_with_their_caveats() {
-    let folder = tempfile::tempdir().unwrap();
     let mut made = sampled();
     let lost = Lost { reason: "the ring was full".to_owned(), events: 7, advice: String::new() };
     made.tables.summary.as_mut().unwrap().lost.push(lost);
-    let path = folder.path().join("app.memprof");
-    made.write(&path);
+    let path = made.saved("app.memprof");
     let query = Query { part: Part::At("5ms".parse().unwrap()), ..Query::default() };
     let lens = Lens { filter: Some("main and not quit".parse().unwrap()), ..Lens::default() };
     let seen = |query, lens| {

@@ -1,9 +1,10 @@
 //! Calls that returned no memory, on captures in which they are known.
 
+use crate::shown::{self, written};
 use crate::support::Made;
 use capture::{Action, Ended, NodeId, ThreadId};
 use engine::Loaded;
-use report::text::{self, Extent, Style};
+use report::text::Style;
 use report::{json, views};
 
 fn fail(made: &mut Made, thread: ThreadId, (size, alignment, error): (u64, u64, u32), stack: NodeId) {
@@ -34,22 +35,8 @@ fn wanting() -> Made {
     made
 }
 
-fn written(view: impl FnOnce(&mut dyn std::io::Write) -> std::io::Result<()>) -> String {
-    let mut out = Vec::new();
-    view(&mut out).unwrap();
-    String::from_utf8(out).unwrap()
-}
-
 fn text_of(loaded: &Loaded, limit: usize) -> String {
-    written(|out| {
-        text::document(
-            out,
-            loaded,
-            &views::errors(loaded, &[], 0),
-            Extent::of_command(limit),
-            &Style::default(),
-        )
-    })
+    shown::document(loaded, &views::errors(loaded, &[], 0), limit, &Style::default())
 }
 
 /// Check what is written: what failed last first, behind it what was no fault of the memory, and how much is not shown.
@@ -84,12 +71,12 @@ posix_memalign of 100 B failed after 2.00 ms in app (1000), thread 5000: invalid
 #[test]
 fn summaries_lead_to_them() {
     let loaded = wanting().loaded("app.memprof");
-    let summary = written(|out| crate::shown::summary(out, &loaded, "memprof", &Style::default()));
+    let summary = shown::summary(&loaded, "memprof", &Style::default());
     let line = "\nfailed        3 allocations, the largest of 1.00 TiB; 1 call with an invalid alignment\n";
     assert!(summary.contains(line), "{summary}");
     assert!(summary.contains("\n  memprof errors app.memprof "), "{summary}");
     assert!(summary.contains("\nallocations   2, 4.00 KiB\n"), "{summary}");
-    let info = written(|out| crate::shown::info(out, &loaded, None, &Style::default()));
+    let info = shown::info(&loaded, None, &Style::default());
     assert!(info.contains("\n  failed allocations          4 (see: errors)\n"), "{info}");
     assert!(info.contains("\nFailed allocations\n"), "{info}");
     let row = info.lines().find(|line| line.contains("calloc")).unwrap_or_default();
@@ -99,9 +86,9 @@ fn summaries_lead_to_them() {
     none.process("app");
     let loaded = none.loaded("old.memprof");
     assert!(text_of(&loaded, 10).contains("failed allocations are not recorded"), "{}", text_of(&loaded, 10));
-    let info = written(|out| crate::shown::info(out, &loaded, None, &Style::default()));
+    let info = shown::info(&loaded, None, &Style::default());
     assert!(info.contains("\n  failed allocations          not recorded\n"), "{info}");
-    let summary = written(|out| crate::shown::summary(out, &loaded, "memprof", &Style::default()));
+    let summary = shown::summary(&loaded, "memprof", &Style::default());
     assert!(!summary.contains("failed"), "{summary}");
 }
 
@@ -155,12 +142,10 @@ fn products_that_overflow_are_shown_as_products() {
     let one = shown(&[Some((1 << 40, 3 << 40))]);
     let text = text_of(&one, 10);
     assert!(text.contains("calloc of 1,099,511,627,776 × 3,298,534,883,328 B failed after"), "{text}");
-    let summary = written(|out| crate::shown::summary(out, &one, "memprof", &Style::default()));
+    let summary = shown::summary(&one, "memprof", &Style::default());
     let line = "failed        1 allocation, the largest of 1,099,511,627,776 × 3,298,534,883,328 B";
     assert!(summary.contains(line), "{summary}");
-    let document: serde_json::Value =
-        serde_json::from_str(&written(|out| json::document(out, &one, &views::errors(&one, &[], 0))))
-            .unwrap();
+    let document = shown::document_json(&one, &views::errors(&one, &[], 0));
     let overflow = &document["failed"][0]["overflow"];
     assert_eq!((&overflow["count"], &overflow["size"]), (&(1_u64 << 40).into(), &(3_u64 << 40).into()));
     let text = text_of(&shown(&[Some((7, u64::MAX)), Some((u64::MAX, 9)), None]), 10);

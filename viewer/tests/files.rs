@@ -1,5 +1,6 @@
 //! From a file to a view.
 
+use crate::shown;
 use crate::support::fixtures::rich;
 use engine::{Error, Naming};
 use report::DumpOptions;
@@ -8,20 +9,18 @@ use report::text::Style;
 /// Check that a capture read from its file has the numbers and names that it had in memory.
 #[test]
 fn file_has_what_was_written() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("server.memprof");
-    rich().write(&path);
+    let path = rich().saved("server.memprof");
     let read = engine::open(&path, Naming::Stored).unwrap();
     let made = rich().loaded(&path.display().to_string());
     assert_eq!(read.source, made.source);
     for style in [Style::default(), Style { color: true, width: Some(80) }] {
         let text = |loaded: &engine::Loaded| {
-            let mut out = Vec::new();
-            crate::shown::info(&mut out, loaded, None, &style).unwrap();
-            crate::shown::leaks(&mut out, loaded, 100, &style).unwrap();
-            report::text::report(&mut out, loaded, &Default::default(), &style).unwrap();
-            report::json::report(&mut out, loaded, &Default::default()).unwrap();
-            String::from_utf8(out).unwrap()
+            [
+                shown::info(loaded, None, &style),
+                shown::leaks(loaded, 100, &style),
+                shown::written(|out| report::text::report(out, loaded, &Default::default(), &style)),
+                shown::written(|out| report::json::report(out, loaded, &Default::default())),
+            ]
         };
         assert_eq!(text(&read), text(&made));
     }
@@ -30,14 +29,12 @@ fn file_has_what_was_written() {
 /// Check that a file without its end is counted up to there, and that every view says so.
 #[test]
 fn cut_file_is_counted_up_to_the_cut() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("cut.memprof");
-    rich().write(&path);
-    let bytes = std::fs::read(&path).unwrap();
+    let path = rich().saved("cut.memprof");
+    let bytes = std::fs::read(&*path).unwrap();
     let whole = engine::open(&path, Naming::Stored).unwrap().profile;
     let mut before = 0;
     for length in (0..bytes.len()).step_by(7) {
-        std::fs::write(&path, &bytes[..length]).unwrap();
+        std::fs::write(&*path, &bytes[..length]).unwrap();
         let Ok(loaded) = engine::open(&path, Naming::Stored) else {
             assert!(length < 200, "only a file without a header is refused, not one of {length} bytes");
             continue;
@@ -45,12 +42,12 @@ fn cut_file_is_counted_up_to_the_cut() {
         assert!(loaded.source.cut.is_some(), "{length}");
         assert!(loaded.profile.events >= before && loaded.profile.events <= whole.events, "{length}");
         before = loaded.profile.events;
-        let mut out = Vec::new();
-        report::text::report(&mut out, &loaded, &Default::default(), &Style::default()).unwrap();
-        assert!(String::from_utf8(out).unwrap().contains("warning: the file is incomplete"), "{length}");
-        let mut out = Vec::new();
-        crate::shown::info_json(&mut out, &loaded).unwrap();
-        assert!(serde_json::from_slice::<serde_json::Value>(&out).unwrap()["cut"].is_string(), "{length}");
+        assert!(
+            shown::report(&loaded, &Default::default()).contains("warning: the file is incomplete"),
+            "{length}"
+        );
+        let info = shown::document_json(&loaded, &report::views::info(&loaded, usize::MAX));
+        assert!(info["cut"].is_string(), "{length}");
     }
     assert!(before > 0, "some cut left events");
 }
@@ -59,9 +56,7 @@ fn cut_file_is_counted_up_to_the_cut() {
 /// writer's error.
 #[test]
 fn dump_streams_a_file() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("server.memprof");
-    rich().write(&path);
+    let path = rich().saved("server.memprof");
     let mut text = Vec::new();
     report::dump(
         &path,

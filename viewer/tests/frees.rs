@@ -1,5 +1,6 @@
 //! Who frees: what stacks of frees add up to, in every view that can be asked for them.
 
+use crate::shown;
 use crate::support::Made;
 use analysis::lifetimes::{Age, BlockStats, Endpoint, Frees, FreesRow, Order, Side};
 use analysis::query::{Filter, Part, Pattern, Query};
@@ -10,7 +11,7 @@ use engine::{Analyzer, Loaded, Naming, Recorded};
 use export::{ExportOptions, Format};
 use proptest::prelude::*;
 use report::text::{self, Extent, Style};
-use report::{ReportOptions, Shape, json, views};
+use report::{ReportOptions, Shape, views};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -60,15 +61,8 @@ fn expected(rows: &[(&str, i64, i64)]) -> Vec<(String, Amount)> {
     rows.iter().map(|&(name, blocks, bytes)| (name.to_owned(), Amount { blocks, bytes })).collect()
 }
 
-fn written(made: &Made) -> (tempfile::TempDir, PathBuf) {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("a.memprof");
-    made.write(&path);
-    (folder, path)
-}
-
 fn asked(made: &Made, query: &Query) -> Loaded {
-    let (_folder, path) = written(made);
+    let path = made.saved("a.memprof");
     Analyzer::open(&path).unwrap().seen(query, &Lens::default(), Naming::Stored).unwrap()
 }
 
@@ -178,16 +172,12 @@ fn reports_weigh_by_frees() {
     let loaded = asked(&traced(), &Query::default());
     for shape in [Shape::Stacks, Shape::Functions, Shape::Tree, Shape::Inverted] {
         let options = ReportOptions { metric: Metric::Frees, shape, ..ReportOptions::default() };
-        let mut out = Vec::new();
-        text::report(&mut out, &loaded, &options, &Style::default()).unwrap();
-        let text = String::from_utf8(out).unwrap();
+        let text = shown::report(&loaded, &options);
         assert!(text.lines().next().unwrap().ends_with("5 frees of 357 B"), "{text}");
         let line = text.lines().find(|line| line.contains("release")).unwrap();
         assert!(line.contains("60.0 %") && line.contains("250 B"), "{text}");
         assert!(!text.contains("make"), "{text}");
-        let mut out = Vec::new();
-        json::report(&mut out, &loaded, &options).unwrap();
-        let document: Value = serde_json::from_slice(&out).unwrap();
+        let document = shown::report_json(&loaded, &options);
         assert_eq!((&document["by"], &document["total"]["frees_here"]), (&"frees".into(), &5.into()));
         assert_eq!(document["total"]["freed_here_bytes"], 357);
         if shape == Shape::Stacks {
@@ -254,7 +244,7 @@ fn exports_hold_frees() {
 
 /// Who frees whose blocks, asked of a file.
 fn pairs(made: &Made, query: &Query, side: Side, freed_by: Option<&str>) -> (Loaded, Vec<FreesRow>) {
-    let (_folder, path) = written(made);
+    let path = made.saved("a.memprof");
     let analyzer = Analyzer::open(&path).unwrap();
     let expression = freed_by.map(|text| text.parse::<analysis::query::Expression>().unwrap());
     let by_threads = expression.as_ref().is_some_and(|expression| expression.asks_for_threads());
@@ -360,11 +350,10 @@ fn pairs_are_written() {
     let made = traced();
     let text = |side| {
         let (loaded, rows) = pairs(&made, &Query::default(), side, None);
-        let mut out = Vec::new();
         let style = Style { color: false, width: Some(100) };
         let document = views::frees(&rows, side, Order::Bytes);
-        text::document(&mut out, &loaded, &document, Extent::of_command(2), &style).unwrap();
-        let text = String::from_utf8(out).unwrap();
+        let text =
+            shown::written(|out| text::document(out, &loaded, &document, Extent::of_command(2), &style));
         // The file lies anywhere.
         text[text.find("a.memprof").unwrap()..].to_owned()
     };
@@ -399,9 +388,7 @@ a.memprof: 427 B in 6 allocations
     assert_eq!(rows, expected, "{turned}");
 
     let (loaded, rows) = pairs(&made, &Query::default(), Side::Allocations, None);
-    let mut out = Vec::new();
-    json::document(&mut out, &loaded, &views::frees(&rows, Side::Allocations, Order::Bytes)).unwrap();
-    let document: Value = serde_json::from_slice(&out).unwrap();
+    let document = shown::document_json(&loaded, &views::frees(&rows, Side::Allocations, Order::Bytes));
     assert_eq!((&document["side"], &document["by"]), (&"allocations".into(), &"bytes".into()));
     let with = &document["rows"][0]["with"];
     assert_eq!(
@@ -461,7 +448,7 @@ fn pairs_are_told_by_function() {
     let drop = made.stack("main > drop > release");
     free(&mut made, thread, 0x9000, drop);
     made.end(capture::ProcessId(0), thread, Ended::Exited(0));
-    let (_folder, path) = written(&made);
+    let path = made.saved("a.memprof");
     let rows = |side| {
         let analyzer = Analyzer::open(&path).unwrap();
         let (loaded, frees) =
@@ -470,10 +457,10 @@ fn pairs_are_told_by_function() {
         (loaded, rows)
     };
     let (loaded, found) = rows(Side::Allocations);
-    let mut out = Vec::new();
     let document = views::frees(&found, Side::Allocations, Order::Bytes);
-    text::document(&mut out, &loaded, &document, Extent::of_command(1), &Style::default()).unwrap();
-    let text = String::from_utf8(out).unwrap();
+    let text = shown::written(|out| {
+        text::document(out, &loaded, &document, Extent::of_command(1), &Style::default())
+    });
     let expected = [
         "  1.28 KiB           6      20.0 %     < 10 ms  make",
         "  1.17 KiB           3      33.3 %     < 10 ms    freed by release",
@@ -485,9 +472,7 @@ fn pairs_are_told_by_function() {
     let lines: Vec<&str> = text.lines().skip(7).collect();
     assert_eq!(lines, expected, "{text}");
     let (loaded, found) = rows(Side::Frees);
-    let mut out = Vec::new();
-    json::document(&mut out, &loaded, &views::frees(&found, Side::Frees, Order::Bytes)).unwrap();
-    let document: Value = serde_json::from_slice(&out).unwrap();
+    let document = shown::document_json(&loaded, &views::frees(&found, Side::Frees, Order::Bytes));
     let [first, with] = [&document["rows"][0], &document["rows"][0]["with"][0]];
     assert_eq!((&first["function"], &first["blocks"]), (&"release".into(), &4.into()), "{document:#}");
     assert_eq!(

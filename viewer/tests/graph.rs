@@ -1,5 +1,6 @@
 //! Which block keeps which alive: the events of a capture and its scans together.
 
+use crate::shown;
 use crate::support::Made;
 use analysis::query::{Pattern, Query, Selected};
 use analysis::{Amount, Profile};
@@ -86,9 +87,7 @@ fn made(row: Process) -> (Made, ProcessId) {
 }
 
 fn graph(made: &Made, which: WhichScan) -> Result<Scanned, Error> {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("app.memprof");
-    made.write(&path);
+    let path = made.saved("app.memprof");
     let (_, scanned) = Analyzer::open(&path)?.graph(&which, Naming::Stored)?;
     Ok(scanned)
 }
@@ -129,9 +128,7 @@ fn memory_is_what_it_was_mapped_for() {
 fn unreachable_blocks_take_the_place_of_leaks() {
     let (mut made, process) = made(Process::default());
     made.event(ThreadId(1), Action::ReallocBegin { address: HEAP + 0x10, serial: 1 });
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("app.memprof");
-    made.write(&path);
+    let path = made.saved("app.memprof");
     let leaked = Analyzer::open(&path).unwrap().profile(&Query::default()).unwrap();
     assert_eq!(leaked.processes[1].in_realloc, Amount { blocks: 1, bytes: 1000 });
     let (lens, rules) = (Lens::default(), Suppressions::default());
@@ -181,13 +178,9 @@ fn own_part_of_the_heap_may_hold_blocks() {
 /// Check that scans are listed with their numbers, which other views take.
 #[test]
 fn scans_are_listed() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("app.memprof");
-    made(Process { name: "app".into(), ..Process::default() }).0.write(&path);
+    let path = made(Process { name: "app".into(), ..Process::default() }).0.saved("app.memprof");
     let loaded = engine::open(&path, Naming::Stored).unwrap();
-    let mut out = Vec::new();
-    crate::shown::info(&mut out, &loaded, None, &report::text::Style::default()).unwrap();
-    let text = String::from_utf8(out).unwrap();
+    let text = shown::info(&loaded, None, &Default::default());
     let (_, scans) = text.split_once("\nScans\n").unwrap();
     let expected = "
       scan       after    searched  stopped for  process
@@ -225,9 +218,7 @@ fn scans_are_numbered() {
 fn scans_are_looked_at_together() {
     let (mut made, process) = made(Process::default());
     made.scan(process, &[], &[]);
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("app.memprof");
-    made.write(&path);
+    let path = made.saved("app.memprof");
     let mut analyzer = Analyzer::open(&path).unwrap();
     assert_eq!(analyzer.tables().scans.len(), 3);
     let mut found = Vec::new();

@@ -1,5 +1,6 @@
 //! Frees of what was no live block, on captures whose frees are known.
 
+use crate::shown;
 use crate::support::Made;
 use analysis::lifetimes::{Cause, InvalidFreeRow, Suspects};
 use analysis::{Profile, ProfileBuilder};
@@ -7,7 +8,7 @@ use capture::{Action, Ended, NodeId, Process, ProcessId, ReallocOutcome, ThreadI
 use engine::{Loaded, Source};
 use proptest::prelude::*;
 use report::text::{self, Extent, Style};
-use report::{json, views};
+use report::views;
 
 /// What two passes find, of so many at most.
 fn invalid(made: &Made, limit: usize) -> (Profile, Vec<InvalidFreeRow>, u64) {
@@ -106,10 +107,10 @@ fn views_say_what_was_there() {
     let (profile, rows, more) = invalid(&made, 10);
     let source = Source { file: "app.memprof".to_owned(), ..Source::default() };
     let loaded = Loaded::new(made.tables.clone(), profile, source);
-    let mut out = Vec::new();
     let document = views::errors(&loaded, &rows, more);
-    text::document(&mut out, &loaded, &document, Extent::of_command(3), &Style::default()).unwrap();
-    let text = String::from_utf8(out).unwrap();
+    let text = shown::written(|out| {
+        text::document(out, &loaded, &document, Extent::of_command(3), &Style::default())
+    });
     for line in [
         "app.memprof: 0 failed allocations, 4 invalid frees\n",
         "0x1000 freed twice, after 6.00 ms by app (1000), thread 5000\n    oops  o.c:14\n    main  m.c:14\n",
@@ -123,14 +124,10 @@ fn views_say_what_was_there() {
     ] {
         assert!(text.contains(line), "{line:?} in {text}");
     }
-    let mut out = Vec::new();
-    crate::shown::summary(&mut out, &loaded, "memprof", &Style::default()).unwrap();
-    let summary = String::from_utf8(out).unwrap();
+    let summary = shown::summary(&loaded, "memprof", &Style::default());
     assert!(summary.contains("\ninvalid       4 frees of addresses without a live block\n"), "{summary}");
     assert!(summary.contains("\n  memprof errors app.memprof "), "{summary}");
-    let mut out = Vec::new();
-    json::document(&mut out, &loaded, &document).unwrap();
-    let document: serde_json::Value = serde_json::from_slice(&out).unwrap();
+    let document = shown::document_json(&loaded, &document);
     let first = &document["invalid_frees"][0];
     assert_eq!(document["invalid_frees"].as_array().unwrap().len(), 4);
     assert_eq!((&first["stack"][0]["function"], &first["cause"]), (&"oops".into(), &"twice".into()));

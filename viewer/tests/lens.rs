@@ -1,5 +1,6 @@
 //! Filters, and other ways to see stacks, on captures whose numbers were worked out by hand.
 
+use crate::shown;
 use crate::support::Made;
 use crate::support::fixtures::{rich, sampled};
 use analysis::query::{Expression, Pattern};
@@ -344,20 +345,15 @@ fn own_code_is_what_stays() {
 fn neighbours_of_a_group_become_one() {
     let mut made = Made::new();
     let (process, thread) = made.process("app");
-    let stack = |made: &mut Made, functions: &[(&str, &str)]| {
-        functions.iter().fold(NodeId::ROOT, |parent, (module, function)| {
-            let frame = made.frame(Some(module), &[function]);
-            made.node(parent, frame)
-        })
-    };
     let inner =
-        stack(&mut made, &[("/bin/app", "main"), ("/lib/x.so", "f"), ("/lib/x.so", "g"), ("/bin/app", "h")]);
+        made.stack_in(&[("/bin/app", "main"), ("/lib/x.so", "f"), ("/lib/x.so", "g"), ("/bin/app", "h")]);
     let calloc = made.pseudo(Pseudo::Calloc);
     let inner = made.node(inner, calloc);
-    let outer = stack(
-        &mut made,
-        &[("/bin/app", "a::b::main"), ("/bin/app", "a::b::f<int>"), ("/lib/y/x.so", "a::c::g")],
-    );
+    let outer = made.stack_in(&[
+        ("/bin/app", "a::b::main"),
+        ("/bin/app", "a::b::f<int>"),
+        ("/lib/y/x.so", "a::c::g"),
+    ]);
     made.alloc(thread, 0x10, 10, inner);
     made.alloc(thread, 0x20, 5, outer);
     made.end(process, thread, Ended::Exited(0));
@@ -392,9 +388,9 @@ fn neighbours_of_a_group_become_one() {
     assert!(lines(Grouping::File).contains(&"    m.c 10".to_owned()), "{:?}", lines(Grouping::File));
     assert!(lines(Grouping::Line).contains(&"    m.c:14 10".to_owned()), "{:?}", lines(Grouping::Line));
     assert_eq!(lines(Grouping::Process), ["[Everything] 15", "  app 15", "    app (1000) 15"]);
-    let mut out = Vec::new();
-    report::json::report(&mut out, &grouped(Grouping::Module), &ReportOptions::default()).unwrap();
-    let text = String::from_utf8(out).unwrap();
+    let text = shown::written(|out| {
+        report::json::report(out, &grouped(Grouping::Module), &ReportOptions::default())
+    });
     assert!(text.contains("\"call\": \"calloc\"") && text.contains("\"function\": \"/lib/x.so\""), "{text}");
 }
 
@@ -419,10 +415,7 @@ fn groups_begin_beyond_the_allocator() {
         &[(library, "operator new(unsigned long)")],
     ];
     for (place, functions) in stacks.into_iter().enumerate() {
-        let stack = functions.iter().fold(NodeId::ROOT, |parent, (module, function)| {
-            let frame = made.frame(Some(module), &[function]);
-            made.node(parent, frame)
-        });
+        let stack = made.stack_in(functions);
         let call = made.pseudo(Pseudo::New);
         let called = made.node(stack, call);
         made.alloc(thread, 0x1000 * (2 * place as u64 + 1), 1 << (2 * place), called);
@@ -454,10 +447,7 @@ fn modules_in_a_list_have_what_their_functions_have() {
         &[(library, "init"), (library, "operator new(unsigned long)")],
     ];
     for (place, functions) in stacks.into_iter().enumerate() {
-        let stack = functions.iter().fold(NodeId::ROOT, |parent, (module, function)| {
-            let frame = made.frame(Some(module), &[function]);
-            made.node(parent, frame)
-        });
+        let stack = made.stack_in(functions);
         made.alloc(thread, 0x1000 * (place as u64 + 1), 1 << place, stack);
     }
     made.end(process, thread, Ended::Exited(0));
@@ -472,39 +462,6 @@ fn modules_in_a_list_have_what_their_functions_have() {
     assert_eq!(rows, [("app".to_owned(), 2, 3), ("libstdc++.so.6".to_owned(), 5, 5)]);
 }
 
-/// Check that processes are apart unless somebody wants those of one command line, or of one executable, as one, and that their
-/// sums are one then.
-#[test]
-fn processes_of_one_command_become_one() {
-    let mut made = Made::new();
-    let function = made.stack("main");
-    for (size, arguments) in [(1, "a.c"), (2, "a.c"), (4, "b.c")] {
-        let (process, thread) = made.process("cc");
-        let row = &mut made.tables.processes[process.index()];
-        row.executable = "/usr/bin/cc".to_owned();
-        row.command = ["cc", arguments].map(str::to_owned).to_vec();
-        made.alloc(thread, 0x10, size, function);
-        made.end(process, thread, Ended::Exited(0));
-    }
-    let lines = |group| {
-        let made = Made { tables: made.tables.clone(), events: made.events.clone(), ..Made::default() };
-        let lens = Lens { group: Some(group), ..Lens::default() };
-        tree_of(&lens.apply(made.loaded("app.memprof")), false)
-    };
-    let rows = |text: String| -> Vec<String> {
-        text.lines()
-            .map(str::trim)
-            .filter(|line| line.contains("cc ") && !line.starts_with("cc 7"))
-            .map(str::to_owned)
-            .collect()
-    };
-    let mut processes = rows(lines(Grouping::Process));
-    processes.sort();
-    assert_eq!(processes, ["cc (1000) 1", "cc (1001) 2", "cc (1002) 4"]);
-    assert_eq!(rows(lines(Grouping::Command)), ["cc b.c 4", "cc a.c 3"]);
-    assert_eq!(rows(lines(Grouping::Executable)), ["/usr/bin/cc 7"]);
-}
-
 /// Check that a view says what it leaves out, and that there may be nothing left.
 #[test]
 fn what_is_left_out_is_said() {
@@ -512,10 +469,7 @@ fn what_is_left_out_is_said() {
         let lens = Lens { filter: Some(text.parse().unwrap()), ..Lens::default() };
         let loaded =
             lens.apply(made_of(&[("app", "main > f", 10), ("app", "main > g", 5)]).loaded("app.memprof"));
-        let mut out = Vec::new();
-        text::report(&mut out, &loaded, &ReportOptions { metric, ..Default::default() }, &Style::default())
-            .unwrap();
-        String::from_utf8(out).unwrap()
+        shown::report(&loaded, &ReportOptions { metric, ..Default::default() })
     };
     let shown = report("f", Metric::Leaked);
     assert!(
@@ -550,12 +504,9 @@ fn mistyped_names_are_told_of() {
         "the capture has no function `mian`; the nearest: main",
     ];
     assert_eq!(told, expected);
-    let (mut text, mut json) = (Vec::new(), Vec::new());
-    text::report(&mut text, &loaded, &ReportOptions::default(), &Style::default()).unwrap();
-    let text = String::from_utf8(text).unwrap();
+    let text = shown::report(&loaded, &ReportOptions::default());
     assert!(expected.iter().all(|told| text.contains(&format!("warning: {told}\n"))), "{text}");
-    report::json::report(&mut json, &loaded, &ReportOptions::default()).unwrap();
-    let document: serde_json::Value = serde_json::from_slice(&json).unwrap();
+    let document = shown::report_json(&loaded, &ReportOptions::default());
     let unmatched = serde_json::json!({ "field": "function", "name": "mian", "nearest": ["main"] });
     assert_eq!(document["unmatched"][3], unmatched);
     let fine = lens("Parser and g and call:malloc and thread:* and file:m.c", "")
@@ -623,9 +574,7 @@ fn groups_of_processes_hide_nothing() {
         let loaded = lens.apply(many_loaded(&group));
         for shape in [Shape::Stacks, Shape::Functions] {
             let rows = |options: ReportOptions| {
-                let mut out = Vec::new();
-                text::report(&mut out, &loaded, &options, &Style::default()).unwrap();
-                let text = String::from_utf8(out).unwrap();
+                let text = shown::report(&loaded, &options);
                 let of_group = |line: &&str| line.contains(" cc ") || line.contains("worker-");
                 let outline = report::outline::outline(&loaded, &options);
                 let rows = text.lines().filter(of_group).count();
@@ -643,10 +592,8 @@ fn groups_of_processes_hide_nothing() {
             let hidden = hidden.expect("it is said");
             assert!(shown == 1 && hidden.contains("9 smaller") && hidden.contains("(--min)"), "{hidden}");
             // At the peak only the first one ran.
-            let mut out = Vec::new();
             let options = ReportOptions { shape, ..ReportOptions::default() };
-            text::report(&mut out, &loaded, &options, &Style::default()).unwrap();
-            let text = String::from_utf8(out).unwrap();
+            let text = shown::report(&loaded, &options);
             let told = " allocated memory, but none of this (--by bytes)";
             let line = text.lines().find(|line| line.ends_with(told)).unwrap_or_else(|| panic!("{text}"));
             assert!(line.starts_with("9 more "), "{line}");
@@ -679,9 +626,7 @@ fn only_owners_that_allocate_are_told_to_have_nothing() {
     for group in [Grouping::Thread, Grouping::Module] {
         let loaded = Loaded::new(made.tables.clone(), profile(), Source::default());
         let loaded = Lens { group: Some(group), ..Lens::default() }.apply(loaded);
-        let mut out = Vec::new();
-        text::report(&mut out, &loaded, &ReportOptions::default(), &Style::default()).unwrap();
-        let text = String::from_utf8(out).unwrap();
+        let text = shown::report(&loaded, &ReportOptions::default());
         assert!(!text.contains("with nothing of this"), "{text}");
     }
 }
@@ -705,9 +650,7 @@ fn processes_and_threads_have_fields_of_their_own() {
         let lens = Lens { group: Some(group.clone()), ..Lens::default() };
         let loaded = lens.apply(many_loaded(&group));
         let options = ReportOptions { shape, ..ReportOptions::default() };
-        let mut out = Vec::new();
-        report::json::report(&mut out, &loaded, &options).unwrap();
-        let document: serde_json::Value = serde_json::from_slice(&out).unwrap();
+        let document = shown::report_json(&loaded, &options);
         let row = match shape {
             Shape::Stacks => &document["rows"][0]["stack"][0],
             Shape::Functions => &document["functions"][0],
@@ -757,10 +700,8 @@ fn functions_have_files_and_lines() {
     {
         made.alloc(thread, address, size, node);
     }
-    let mut out = Vec::new();
     let options = ReportOptions { shape: Shape::Functions, ..ReportOptions::default() };
-    report::json::report(&mut out, &made.loaded("app.memprof"), &options).unwrap();
-    let document: serde_json::Value = serde_json::from_slice(&out).unwrap();
+    let document = shown::report_json(&made.loaded("app.memprof"), &options);
     let place = |name: &str| {
         let rows = document["functions"].as_array().unwrap();
         let row = rows.iter().find(|row| row["name"].as_str().unwrap().starts_with(name)).unwrap();

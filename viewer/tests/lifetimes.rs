@@ -1,5 +1,6 @@
 //! Views of the lifetimes of blocks, on captures whose numbers were worked out by hand, and against the sums of the profile.
 
+use crate::shown::{self, written};
 use crate::support::Made;
 use crate::support::fixtures::{rich, sampled, small};
 use analysis::lifetimes::{
@@ -12,8 +13,8 @@ use capture::{Action, Ended, Module, NodeId, ReallocOutcome, Tables};
 use engine::{Analyzer, Loaded, Naming, Source};
 use proptest::prelude::*;
 use report::table::{Document, Readers};
-use report::text::{self, Extent, Style};
-use report::{ReportOptions, json, views};
+use report::text::{self, Style};
+use report::{ReportOptions, views};
 use std::collections::BTreeMap;
 
 fn watched<W: Watch>(made: &Made, watch: impl FnOnce(&Tables) -> W) -> (Loaded, W) {
@@ -28,21 +29,6 @@ fn watched<W: Watch>(made: &Made, watch: impl FnOnce(&Tables) -> W) -> (Loaded, 
         ),
         watch,
     )
-}
-
-fn written(write: impl FnOnce(&mut Vec<u8>) -> std::io::Result<()>) -> String {
-    let mut out = Vec::new();
-    write(&mut out).unwrap();
-    String::from_utf8(out).unwrap()
-}
-
-/// A document as text, with at most `limit` rows of a table.
-fn text_of(loaded: &Loaded, document: &Document, limit: usize, style: &Style) -> String {
-    written(|out| text::document(out, loaded, document, Extent::of_command(limit), style))
-}
-
-fn json_of(loaded: &Loaded, document: &Document) -> String {
-    written(|out| json::document(out, loaded, document))
 }
 
 /// Check the fixture of the definition: a thousand blocks freed at once and ten that last, and some that live briefly
@@ -112,7 +98,7 @@ fn blocks_that_pass_between_threads_are_counted() {
         (cross.allocated_by, cross.freed_by, cross.amount),
         (make, take, Amount { blocks: 3, bytes: 300 })
     );
-    let text = text_of(&loaded, &views::threads(&table), 20, &Style::default());
+    let text = shown::document(&loaded, &views::threads(&table), 20, &Style::default());
     let expected = "\
 app.memprof: 507 B in 6 allocations
 
@@ -184,7 +170,7 @@ fn lifetimes_are_put_into_classes() {
         table.map.iter().map(|cell| (cell.size.last(), cell.age.to_string(), cell.amount.blocks)).collect();
     let expected = [(128, "< 10 ms", 2), (128, "to the end", 1), (8192, "< 100 ms", 1)];
     assert_eq!(map, expected.map(|(size, age, blocks)| (size, age.to_owned(), blocks)));
-    let text = text_of(&loaded, &views::lifetimes(&table), 20, &Style::default());
+    let text = shown::document(&loaded, &views::lifetimes(&table), 20, &Style::default());
     assert!(text.contains("     ≤ 128 B            2                         1\n"), "{text}");
 }
 
@@ -231,7 +217,7 @@ fn chains_of_reallocs_are_followed() {
     assert_eq!((advice.doublings, advice.steps, advice.last), (4, 8, 90));
     assert!(ReallocRow { steps: 3, ..slow }.advice().is_none());
     assert!(ReallocRow { last_bytes: 10, ..slow }.advice().is_none());
-    let text = text_of(&loaded, &views::reallocs(&loaded, &rows), 20, &Style::default());
+    let text = shown::document(&loaded, &views::reallocs(&loaded, &rows), 20, &Style::default());
     assert!(text.starts_with("app.memprof: 10 resizes in 2 chains, up to 460 B copied\n"), "{text}");
 }
 
@@ -286,7 +272,7 @@ fn vectors_grow_without_realloc() {
         is_replaced: true,
     };
     assert_eq!(rows, [row(push, 5, 128, 4 + 8 + 16 + 32 + 64), row(leak, 4, 64, 4 + 8 + 16 + 32)]);
-    let text = text_of(&loaded, &views::reallocs(&loaded, &rows), 20, &Style::default());
+    let text = shown::document(&loaded, &views::reallocs(&loaded, &rows), 20, &Style::default());
     assert!(text.contains("like a C++ vector: reserve 128 B up front"), "{text}");
 }
 
@@ -383,7 +369,12 @@ fn freed_pages_lie_under_the_highest_block() {
     let highest = heap.highest.unwrap();
     assert_eq!((heap.start, heap.end), (BASE, BASE + 14 * PAGE));
     assert_eq!((highest.address, highest.size, highest.node), (BASE + 10 * PAGE + 0x20, 40, keep));
-    let text = text_of(&loaded, &views::pages(&loaded, &found), 9, &Style { color: false, width: Some(100) });
+    let text = shown::document(
+        &loaded,
+        &views::pages(&loaded, &found),
+        9,
+        &Style { color: false, width: Some(100) },
+    );
     for line in [
         "malloc_trim(0) would return about 40.0 KiB",
         "  40.0 KiB  12.0 KiB  4.00 KiB  56.0 KiB      40 B  keep (k.c:14) < main",
@@ -392,7 +383,12 @@ fn freed_pages_lie_under_the_highest_block() {
     }
     // What is glibc's alone is not said of other allocators.
     loaded.tables.modules.push(Module { path: "/lib/libjemalloc.so.2".to_owned(), ..Module::default() });
-    let text = text_of(&loaded, &views::pages(&loaded, &found), 9, &Style { color: false, width: Some(100) });
+    let text = shown::document(
+        &loaded,
+        &views::pages(&loaded, &found),
+        9,
+        &Style { color: false, width: Some(100) },
+    );
     assert!(text.contains("freed: another 52.0 KiB in pages without a block, unless jemalloc"), "{text}");
     assert!(!text.contains("malloc_trim") && !text.contains("highest block"), "{text}");
     assert_eq!(pages(table(true, Ended::Exited(0)).1.freed()), [6, 3]);
@@ -418,14 +414,12 @@ fn turns_of_an_address_have_invalid_frees() {
     let turns = |address| {
         let (loaded, watch) = watched(&made, |_| History::new(address, 99));
         let (entries, earlier) = watch.finish();
-        let document: serde_json::Value =
-            serde_json::from_str(&json_of(&loaded, &views::history(&loaded, address, &entries, earlier)))
-                .unwrap();
+        let history = views::history(&loaded, address, &entries, earlier);
+        let document = shown::document_json(&loaded, &history);
         let turns = document["turns"].as_array().unwrap().iter();
         let turns = turns
             .map(|turn| format!("{} {} {}", turn["turn"], turn["address"], turn["pid"]).replace('"', ""));
-        let text =
-            text_of(&loaded, &views::history(&loaded, address, &entries, earlier), 99, &Style::default());
+        let text = shown::document(&loaded, &history, 99, &Style::default());
         (turns.collect::<Vec<_>>(), text)
     };
     let (all, text) = turns(0x1000);
@@ -459,8 +453,8 @@ fn turns_of_an_address_are_told() {
         let (loaded, watch) = watched(&made, |_| History::new(address, limit));
         let (entries, earlier) = watch.finish();
         let document = views::history(&loaded, address, &entries, earlier);
-        json_of(&loaded, &document);
-        let text = text_of(&loaded, &document, limit, &Style::default());
+        shown::document_json(&loaded, &document);
+        let text = shown::document(&loaded, &document, limit, &Style::default());
         text.lines()
             .skip(1)
             .map(|line| if line.starts_with("   ") { line[36..].to_owned() } else { line.to_owned() })
@@ -483,9 +477,7 @@ fn turns_of_an_address_are_told() {
 /// Check that of a range the blocks are told that were allocated in it, as far as they ended in it.
 #[test]
 fn ranges_have_lives_of_their_own() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("app.memprof");
-    small().write(&file);
+    let file = small().saved("app.memprof");
     let query = |from: &str, to: &str| Query::of(Part::Range(from.parse().unwrap(), to.parse().unwrap()));
     // Events at 1 to 7 ms: start, b, b, b, c, free of the first, end.
     let table = |query: &Query, filter: Option<&str>| {
@@ -528,9 +520,7 @@ fn mappings_belong_to_those_who_map() {
     let (_, watch) = watched(&made, |_| Mapped::default());
     assert_eq!(watch.finish(), [row(pool, 0x6000, 0x6000, 0x7000, 3), row(cache, 0x3000, 0x2000, 0x3000, 2)]);
 
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("app.memprof");
-    made.write(&file);
+    let file = made.saved("app.memprof");
     let part = Part::Range(format!("{begun}ns").parse().unwrap(), "end".parse().unwrap());
     let ask = |filter: &str| {
         let filter = filter.parse().unwrap();
@@ -550,22 +540,21 @@ fn every_field_is_documented() {
     let described = include_str!("../JSON.md");
     for made in [rich(), small(), sampled()] {
         for (name, document) in documents(&made) {
-            let value: serde_json::Value = serde_json::from_str(&document).unwrap();
-            assert_eq!(value["document"], *name);
-            crate::fields::walk(&value, &mut |key| {
+            assert_eq!(document["document"], *name);
+            crate::fields::walk(&document, &mut |key| {
                 assert!(described.contains(&format!("`{key}`")), "{name}: {key}")
             });
         }
     }
 }
 
-fn documents(made: &Made) -> Vec<(&'static str, String)> {
+fn documents(made: &Made) -> Vec<(&'static str, serde_json::Value)> {
     let style = Style { color: false, width: Some(100) };
     let mut documents = Vec::new();
     let mut view = |loaded: &Loaded, document: Document| {
-        let text = text_of(loaded, &document, 2, &style);
+        let text = shown::document(loaded, &document, 2, &style);
         assert!(!text.chars().any(|letter| letter.is_control() && letter != '\n'), "{text}");
-        documents.push((document.id, json_of(loaded, &document)));
+        documents.push((document.id, shown::document_json(loaded, &document)));
     };
     let (loaded, watch) = watched(made, Threads::new);
     view(&loaded, views::threads(&watch.finish()));

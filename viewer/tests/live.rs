@@ -1,5 +1,6 @@
 //! A capture that is looked at while it grows.
 
+use crate::shown::written;
 use crate::support::Made;
 use crate::support::golden::check_golden;
 use analysis::Amount;
@@ -162,12 +163,9 @@ fn what_was_read_can_be_given_back() {
 
 fn views(reading: &Reading) -> [String; 3] {
     let style = |width| Style { color: false, width };
-    let mut texts = [const { Vec::new() }; 3];
-    let [wide, narrow, json] = &mut texts;
-    report::text::top(wide, reading, &style(None)).unwrap();
-    report::text::top(narrow, reading, &style(Some(80))).unwrap();
-    report::json::top(json, reading).unwrap();
-    texts.map(|text| String::from_utf8(text).unwrap())
+    let [wide, narrow] =
+        [None, Some(80)].map(|width| written(|out| report::text::top(out, reading, &style(width))));
+    [wide, narrow, written(|out| report::json::top(out, reading))]
 }
 
 /// Check what people and programs see of a reading, and that each field of the document is described.

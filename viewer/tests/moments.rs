@@ -1,5 +1,6 @@
 //! Questions about files: moments, ranges and filters.
 
+use crate::shown;
 use crate::support::Made;
 use crate::support::fixtures::rich;
 use analysis::query::{Filter, Part, Pattern, Query, Selected};
@@ -31,12 +32,6 @@ fn busy() -> Made {
     made
 }
 
-fn file(made: &Made, folder: &tempfile::TempDir) -> std::path::PathBuf {
-    let path = folder.path().join("a.memprof");
-    made.write(&path);
-    path
-}
-
 fn ask(path: &Path, query: &Query) -> Profile {
     Analyzer::open(path).unwrap().profile(query).unwrap()
 }
@@ -62,8 +57,7 @@ fn numbers(profile: &Profile) -> (Vec<(u32, u32, Cost)>, Amount, u64) {
 #[test]
 fn every_moment_is_the_state_after_its_events() {
     for made in [busy(), rich()] {
-        let folder = tempfile::tempdir().unwrap();
-        let path = file(&made, &folder);
+        let path = made.saved("a.memprof");
         for half in 0..2 * made.events.len() as u64 + 4 {
             let time = half * 500_000;
             let events = made.events.iter().take_while(|event| event.time <= time);
@@ -135,8 +129,7 @@ fn a_peak_within_a_realloc_is_a_moment() {
     made.free(thread, 0x20_0000);
     made.end(process, thread, Ended::Exited(0));
     made.tables.summary = Some(Summary { duration_ns: 20_000_000, ..Summary::default() });
-    let folder = tempfile::tempdir().unwrap();
-    let path = file(&made, &folder);
+    let path = made.saved("a.memprof");
     let amount = |blocks, bytes| Amount { blocks, bytes };
     let both = amount(3, 220_100);
     let whole = ask(&path, &Query::default());
@@ -167,8 +160,7 @@ fn a_peak_within_a_realloc_is_a_moment() {
 /// Check that moments have names: the start, the end, the peak, shares of the time, and offsets from them.
 #[test]
 fn moments_have_names() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = file(&busy(), &folder);
+    let path = busy().saved("a.memprof");
     let whole = ask(&path, &Query::default());
     assert_eq!(at(&path, "start").total, Cost::default());
     assert_eq!(Cost { peak: whole.total.peak, ..at(&path, "end").total }, whole.total);
@@ -187,14 +179,13 @@ fn moments_have_names() {
 /// Check that a time before or after a mark is a moment, and that a mark whose name looks like one is found by it.
 #[test]
 fn times_beside_marks_are_moments() {
-    let folder = tempfile::tempdir().unwrap();
     let mut made = busy();
     let thread = ThreadId(0);
     made.mark(thread, MarkKind::Instant, "ready");
     let ready = made.time;
     let names = ["ready-2ms", "ready+7ms", "c++"];
     names.iter().for_each(|name| made.mark(thread, MarkKind::Instant, name));
-    let path = file(&made, &folder);
+    let path = made.saved("a.memprof");
     let time = |when: &str| match at(&path, when).span {
         Span::At(at) => at.time,
         span => panic!("{span:?}"),
@@ -224,17 +215,14 @@ fn times_beside_marks_are_moments() {
 /// end is given as it is shown.
 #[test]
 fn what_is_after_the_end_is_said() {
-    let folder = tempfile::tempdir().unwrap();
     let mut made = busy();
     made.tables.summary = Some(Summary { duration_ns: 201_300_000, ..Summary::default() });
-    let path = file(&made, &folder);
+    let path = made.saved("a.memprof");
     let report = |part: Part| {
-        let mut out = Vec::new();
         let mut analyzer = Analyzer::open(&path).unwrap();
         let profile = analyzer.profile(&Query::of(part)).unwrap();
         let loaded = analyzer.show(profile, Naming::Stored);
-        report::text::report(&mut out, &loaded, &ReportOptions::default(), &Style::default()).unwrap();
-        String::from_utf8(out).unwrap()
+        shown::report(&loaded, &ReportOptions::default())
     };
     let when = |text: &str| text.parse().unwrap();
     let said = "warning: 1 min 00 s is after the end of the recording: this is its end, after 201 ms";
@@ -273,9 +261,7 @@ fn what_is_after_the_end_is_said() {
         Naming::Stored,
     )
     .unwrap();
-    let mut out = Vec::new();
-    report::text::diff(&mut out, &compared, &DiffOptions::default(), &Style::default()).unwrap();
-    let text = String::from_utf8(out).unwrap();
+    let text = shown::diff(&compared, &DiffOptions::default());
     assert!(text.contains(said.strip_prefix("warning: ").unwrap()), "{text}");
 }
 
@@ -283,8 +269,7 @@ fn what_is_after_the_end_is_said() {
 /// and that a range cannot end before it begins.
 #[test]
 fn ranges_add_up() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = file(&busy(), &folder);
+    let path = busy().saved("a.memprof");
     let whole = ask(&path, &Query::default());
     assert_eq!(numbers(&between(&path, "start", "end")), numbers(&whole));
     let mut sum = Cost::default();
@@ -306,8 +291,7 @@ fn ranges_add_up() {
 /// moment is then.
 #[test]
 fn peaks_are_in_their_part() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = file(&busy(), &folder);
+    let path = busy().saved("a.memprof");
     let mut at_the_beginning = 0;
     for begin in 0..200_u64 {
         let (from, to) = (begin * 1_000_000 + 400_000, begin * 1_000_000 + 2_700_000);
@@ -325,10 +309,9 @@ fn peaks_are_in_their_part() {
 /// of what happened between them, and where nothing did.
 #[test]
 fn compared_moments_are_in_any_order() {
-    let folder = tempfile::tempdir().unwrap();
     let mut made = busy();
     made.tables.metadata.sample_interval = 64;
-    let path = file(&made, &folder);
+    let path = made.saved("a.memprof");
     let change = |from: &str, to: &str| {
         let analyzer = Analyzer::open(&path).unwrap();
         let (from, to) = (from.parse().unwrap(), to.parse().unwrap());
@@ -347,9 +330,8 @@ fn compared_moments_are_in_any_order() {
 /// moment, in a range and in the whole.
 #[test]
 fn filters_divide_numbers() {
-    let folder = tempfile::tempdir().unwrap();
     let made = busy();
-    let path = file(&made, &folder);
+    let path = made.saved("a.memprof");
     let stack = |wanted: bool| Filter {
         stack: Some(Box::new(move |_: ProcessId, node: NodeId| (node.0 == 2) == wanted)),
         ..Filter::default()
@@ -383,8 +365,7 @@ fn filters_divide_numbers() {
 /// Check that a filter of stacks gives the same numbers together with one of blocks that lets all of them pass.
 #[test]
 fn both_ways_to_filter_agree() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = file(&rich(), &folder);
+    let path = rich().saved("a.memprof");
     for part in ["start", "20ms", "peak", "end"] {
         let filter = |sizes: Option<&str>| Filter {
             processes: vec![Selected::Name(Pattern::glob("server"))],
@@ -400,8 +381,7 @@ fn both_ways_to_filter_agree() {
 /// Check that a pass over the events that nobody waits for any more ends with an error, and never with a part of the numbers.
 #[test]
 fn a_pass_that_is_stopped_has_no_answer() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = file(&busy(), &folder);
+    let path = busy().saved("a.memprof");
     let ask = |is_stopped: bool| {
         let stop = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(is_stopped));
         Analyzer::open(&path).unwrap().until(stop).profile(&Query::default())
@@ -413,22 +393,19 @@ fn a_pass_that_is_stopped_has_no_answer() {
 /// Check that a sample on a boundary is in the range before it alone, and one at the very beginning in the first.
 #[test]
 fn samples_on_a_boundary_count_once() {
-    let folder = tempfile::tempdir().unwrap();
     let mut made = busy();
     let stack = made.stack("main > a");
     let task = made.task(ProcessId(0), 5000, "app");
     made.time = 0;
     [0, 50_000_000, 60_000_000].iter().for_each(|time| made.sample(task, *time, stack));
     made.tables.summary.as_mut().unwrap().cpu.samples = 3;
-    let path = file(&made, &folder);
+    let path = made.saved("a.memprof");
     let samples = |from, to| between(&path, from, to).total.cpu.blocks;
     assert_eq!([samples("start", "50ms"), samples("50ms", "60ms"), samples("60ms", "end")], [2, 1, 0]);
     // A part without a sample is said to have none.
     let part = Part::Range("60ms".parse().unwrap(), "end".parse().unwrap());
-    let mut out = Vec::new();
     let seen = Analyzer::open(&path).unwrap().seen(&Query::of(part), &Lens::default(), Naming::Stored);
-    report::json::report(&mut out, &seen.unwrap(), &ReportOptions::default()).unwrap();
-    let out = String::from_utf8(out).unwrap();
+    let out = shown::written(|out| report::json::report(out, &seen.unwrap(), &ReportOptions::default()));
     assert!(out.contains("\"samples\": 0") || out.contains("\"samples\":0"), "{out}");
 }
 
@@ -439,19 +416,17 @@ fn timelines_end_with_what_is_held() {
         (Ended::Running, 100, "100 B in 1 block held at the end;"),
         (Ended::Exited(0), 0, "0 B in 0 blocks held at the end, 100 B in 1 block left by ended processes;"),
     ] {
-        let folder = tempfile::tempdir().unwrap();
         let mut made = Made::new();
         let (process, thread) = made.process("app");
         made.alloc(thread, 0x10, 100, NodeId::ROOT);
         made.end(process, thread, ended);
-        let path = file(&made, &folder);
+        let path = made.saved("a.memprof");
         assert_eq!(at(&path, "end").total.live().bytes, 100);
         let mut analyzer = Analyzer::open(&path).unwrap();
         let (timeline, profile) = analyzer.timeline(&Part::Whole, 100).unwrap();
         assert_eq!(timeline.buckets.last().unwrap().held.bytes, held);
-        let (mut out, loaded) = (Vec::new(), analyzer.show(profile, Naming::Stored));
-        report::text::timeline(&mut out, &loaded, &timeline, &Style::default()).unwrap();
-        let text = String::from_utf8(out).unwrap();
+        let loaded = analyzer.show(profile, Naming::Stored);
+        let text = shown::written(|out| report::text::timeline(out, &loaded, &timeline, &Style::default()));
         assert!(text.contains(said), "{text}");
     }
 }

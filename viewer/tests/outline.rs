@@ -1,9 +1,9 @@
 //! Reports in other forms have the rows of those in text.
 
+use crate::shown;
 use crate::support::fixtures::small;
 use engine::Loaded;
 use report::outline::{Form, outline};
-use report::text::{self, Style};
 use report::{ReportOptions, Shape};
 
 /// Names at the ends of a report's rows, without the root, which not every report has.
@@ -17,9 +17,7 @@ fn names(report: &str) -> Vec<String> {
 
 fn check(loaded: &Loaded, shape: Shape) {
     let options = ReportOptions { shape, ..ReportOptions::default() };
-    let mut report = Vec::new();
-    text::report(&mut report, loaded, &options, &Style::default()).unwrap();
-    let expected = names(&String::from_utf8(report).unwrap());
+    let expected = names(&shown::report(loaded, &options));
     let rows = outline(loaded, &options).rows.into_iter().map(|row| row.name);
     let made: Vec<String> = rows.filter(|name| name != "[Everything]").collect();
     assert!(made.len() > 2, "{shape:?}");

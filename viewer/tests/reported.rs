@@ -1,5 +1,6 @@
 //! What programs tell of themselves: marks, pauses, and heaps of their own.
 
+use crate::shown::{self, written};
 use crate::support::Made;
 use crate::support::fixtures::reported;
 use crate::support::golden::check_golden;
@@ -17,24 +18,19 @@ fn blocks(blocks: i64, bytes: i64) -> Amount {
 /// Check that views show all of it, names made harmless.
 #[test]
 fn views_show_what_was_told() {
-    let written = |write: &dyn Fn(&mut Vec<u8>) -> std::io::Result<()>| {
-        let mut out = Vec::new();
-        write(&mut out).unwrap();
-        String::from_utf8(out).unwrap()
-    };
     let (made, style) = (reported(), Style::default());
     let loaded = reported().loaded("app.memprof");
-    check_golden("reported/info.txt", &written(&|out| crate::shown::info(out, &loaded, None, &style)));
-    check_golden("reported/info.json", &written(&|out| crate::shown::info_json(out, &loaded)));
-    check_golden("reported/leaks.txt", &written(&|out| crate::shown::leaks(out, &loaded, 3, &style)));
+    check_golden("reported/info.txt", &shown::info(&loaded, None, &style));
+    check_golden("reported/info.json", &shown::info_json(&loaded));
+    check_golden("reported/leaks.txt", &shown::leaks(&loaded, 3, &style));
     let (tables, names, options) =
         (&loaded.tables, &loaded.names, DumpOptions { frames: 1, ..DumpOptions::default() });
-    let text = written(&|out| {
+    let text = written(|out| {
         let mut dump = report::text::Dump::new(out, tables, names, options, style);
         made.events.iter().try_for_each(|event| dump.event(event))
     });
     check_golden("reported/dump.txt", &text);
-    let json = written(&|out| {
+    let json = written(|out| {
         let mut dump = report::json::Dump::new(out, tables, names, options, "app.memprof")?;
         made.events.iter().try_for_each(|event| dump.event(event))
     });
@@ -79,12 +75,10 @@ fn pools_have_totals_of_their_own() {
 /// refused with the names of those that are.
 #[test]
 fn heaps_are_counted_by_name() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("told.memprof");
     let mut made = reported();
     // Blocks of pools are no samples.
     made.tables.metadata.sample_interval = 1 << 20;
-    made.write(&path);
+    let path = made.saved("told.memprof");
     let ask = |part: Part, heap: &str| {
         let query = Query { heap: Some(heap.to_owned()), ..Query::of(part) };
         Analyzer::open(&path).unwrap().profile(&query)
@@ -123,9 +117,7 @@ fn marks_are_moments() {
     made.end(process, thread, Ended::Exited(0));
     made.events.iter_mut().for_each(|event| event.time = 1000);
     made.tables.marks.iter_mut().for_each(|mark| mark.time = 1000);
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("marks.memprof");
-    made.write(&path);
+    let path = made.saved("marks.memprof");
     let live = |when: &str| {
         let query = Query::of(Part::At(when.parse().unwrap()));
         Analyzer::open(&path).unwrap().profile(&query).map(|profile| profile.total.peak.blocks)
@@ -220,9 +212,7 @@ fn in_regions() -> Made {
 /// the order of events, with every number of those; and that a name without a region is refused.
 #[test]
 fn regions_are_their_union() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("regions.memprof");
-    in_regions().write(&path);
+    let path = in_regions().saved("regions.memprof");
     let ask = |names: &[&str], part: Part| {
         let during = names.iter().map(|&name| name.to_owned()).collect();
         let filter = Filter { during, ..Filter::default() };

@@ -1,5 +1,6 @@
 //! Views of what blocks keep alive, of a graph whose numbers were worked out by hand.
 
+use crate::shown;
 use crate::support::Made;
 use analysis::Amount;
 use capture::{Object, Scan, ThreadId};
@@ -58,9 +59,7 @@ fn made() -> (Loaded, Scanned) {
 
 fn written(write: impl FnOnce(&mut dyn std::io::Write, &Loaded, &Scanned) -> std::io::Result<()>) -> String {
     let (loaded, scanned) = made();
-    let mut out = Vec::new();
-    write(&mut out, &loaded, &scanned).unwrap();
-    String::from_utf8(out).unwrap()
+    shown::written(|out| write(out, &loaded, &scanned))
 }
 
 /// Check the text, and that what a limit hides is counted.

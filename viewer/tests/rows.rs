@@ -1,5 +1,6 @@
 //! What the rows of a report and the notes beside it say.
 
+use crate::shown;
 use crate::support::Made;
 use analysis::{Metric, Share, rows};
 use capture::{Action, CounterKind, Ended, MarkKind, NodeId, Pseudo, Summary};
@@ -9,9 +10,7 @@ use report::text::{self, Style};
 use report::{ReportOptions, Shape};
 
 fn report(loaded: &Loaded) -> String {
-    let mut out = Vec::new();
-    text::report(&mut out, loaded, &ReportOptions::default(), &Style::default()).unwrap();
-    String::from_utf8(out).unwrap()
+    shown::report(loaded, &ReportOptions::default())
 }
 
 /// Check that stacks of one function say where in it they begin when they differ in that, and by which container or
@@ -55,9 +54,7 @@ fn many_small_functions_are_not_an_empty_report() {
     for shape in [Shape::Stacks, Shape::Functions, Shape::Inverted] {
         let shown = |min| {
             let options = ReportOptions { shape, min, ..ReportOptions::default() };
-            let mut out = Vec::new();
-            text::report(&mut out, &loaded, &options, &Style::default()).unwrap();
-            String::from_utf8(out).unwrap()
+            shown::report(&loaded, &options)
         };
         let has = |report: &str, name: &str| report.split_whitespace().any(|word| word == name);
         let report = shown(None);
@@ -120,13 +117,9 @@ fn stacks_that_are_written_the_same_are_one_row() {
         ["1.66 KiB 100 % 4 main", "1000 B 58.8 % 1 m.c:7 < _start", "700 B 41.2 % 3 m.c < _start"],
         "{report}"
     );
-    let mut leaks = Vec::new();
-    crate::shown::leaks(&mut leaks, &loaded, 10, &Style::default()).unwrap();
-    let leaks = String::from_utf8(leaks).unwrap();
+    let leaks = shown::leaks(&loaded, 10, &Style::default());
     assert!(leaks.contains("700 B (41.2 %) in 3 blocks from malloc"), "{leaks}");
-    let mut summary = Vec::new();
-    crate::shown::summary(&mut summary, &loaded, "tool", &Style::default()).unwrap();
-    let summary = String::from_utf8(summary).unwrap();
+    let summary = shown::summary(&loaded, "tool", &Style::default());
     assert!(summary.contains("700 B   41.2 %  main (m.c) < _start"), "{summary}");
 }
 
@@ -185,9 +178,7 @@ fn what_was_not_seen_is_told() {
         unrecorded: (1..=12).map(|pid| format!("{pid} worker")).collect(),
         ..Summary::default()
     });
-    let mut out = Vec::new();
-    crate::shown::summary(&mut out, &made.loaded("app.memprof"), "tool", &Style::default()).unwrap();
-    let summary = String::from_utf8(out).unwrap();
+    let summary = shown::summary(&made.loaded("app.memprof"), "tool", &Style::default());
     assert!(summary.contains("1 block without a recorded free"), "{summary}");
     assert!(summary.contains("  still running when the recording ended: 1 worker, 2 worker, "), "{summary}");
     assert!(summary.contains(", 10 worker and 2 more\n"), "{summary}");
@@ -229,10 +220,8 @@ fn what_is_left_out_has_an_option() {
     let written = |shape, min: &str, limit| {
         let min = Some(min.parse().unwrap());
         let options = ReportOptions { metric: Metric::Peak, shape, min, limit };
-        let mut out = Vec::new();
-        text::report(&mut out, &loaded, &options, &Style::default()).unwrap();
         let markdown = report::outline::outline(&loaded, &options).to_text(Form::Markdown);
-        [String::from_utf8(out).unwrap(), markdown]
+        [shown::report(&loaded, &options), markdown]
     };
     for (shape, min, limit, expected) in [
         (
@@ -276,9 +265,7 @@ fn the_largest_processes_are_listed() {
     }
     let loaded = made.loaded("app.memprof");
     let listed = |limit| {
-        let mut out = Vec::new();
-        crate::shown::info(&mut out, &loaded, limit, &Style::default()).unwrap();
-        let text = String::from_utf8(out).unwrap();
+        let text = shown::info(&loaded, limit, &Style::default());
         let table: Vec<String> =
             text.lines().skip_while(|line| *line != "Processes").skip(2).map(str::to_owned).collect();
         let rows = table.iter().take_while(|line| line.ends_with("  app")).count();
@@ -316,9 +303,7 @@ fn reports_of_samples_say_what_is_missing() {
         let loaded = made.loaded("app.memprof");
         for metric in [Metric::Cpu, Metric::Peak] {
             let options = ReportOptions { metric, ..ReportOptions::default() };
-            let mut out = Vec::new();
-            text::report(&mut out, &loaded, &options, &Style::default()).unwrap();
-            let report = String::from_utf8(out).unwrap();
+            let report = shown::report(&loaded, &options);
             let warnings: Vec<&str> = report.lines().filter(|line| line.starts_with("warning: ")).collect();
             let expected = if metric == Metric::Cpu { &expected[..] } else { &[] };
             assert_eq!(warnings.len(), expected.len(), "{report}");
@@ -347,11 +332,8 @@ fn pages_are_noted_where_they_are_more_than_the_heap() {
         made.event(thread, Action::Unmap { address: 0x100_0000, length });
         made.end(id, thread, Ended::Exited(0));
         let loaded = made.loaded("app.memprof");
-        let mut summary = Vec::new();
-        crate::shown::summary(&mut summary, &loaded, "tool", &Style::default()).unwrap();
-        let mut info = Vec::new();
-        crate::shown::info(&mut info, &loaded, None, &Style::default()).unwrap();
-        for view in [summary, info].map(|view| String::from_utf8(view).unwrap()) {
+        let style = Style::default();
+        for view in [shown::summary(&loaded, "tool", &style), shown::info(&loaded, None, &style)] {
             let note =
                 view.split_inclusive('\n').find(|line| line.trim_start().starts_with("note: up to 36.0 KiB"));
             assert_eq!(note.is_some(), expected.is_some(), "{view}");
@@ -383,9 +365,7 @@ fn next_command_is_about_what_was_recorded() {
         if has_ended {
             made.end(id, thread, Ended::Exited(0));
         }
-        let mut summary = Vec::new();
-        crate::shown::summary(&mut summary, &made.loaded("app.memprof"), "tool", &Style::default()).unwrap();
-        let summary = String::from_utf8(summary).unwrap();
+        let summary = shown::summary(&made.loaded("app.memprof"), "tool", &Style::default());
         let next = summary.lines().filter_map(|line| line.trim_start().split("  ").next());
         let next: Vec<&str> =
             next.filter(|line| line.starts_with("tool ") && !line.contains("report")).collect();
@@ -440,9 +420,7 @@ fn addresses_without_memory_are_told_apart() {
             made.counter(Some(id), CounterKind::Rss, 1 << 20);
         }
         made.end(id, thread, Ended::Exited(0));
-        let mut summary = Vec::new();
-        crate::shown::summary(&mut summary, &made.loaded("app.memprof"), "tool", &Style::default()).unwrap();
-        let summary = String::from_utf8(summary).unwrap();
+        let summary = shown::summary(&made.loaded("app.memprof"), "tool", &Style::default());
         assert!(
             summary.contains(&format!("outside the heap, {expected} inside are not recorded")),
             "{summary}"
@@ -471,9 +449,7 @@ fn samples_that_were_not_chosen_are_there() {
         let mut summary = Summary::default();
         summary.cpu.samples = samples;
         made.tables.summary = Some(summary);
-        let mut out = Vec::new();
-        text::report(&mut out, &made.loaded("app.memprof"), &options, &Style::default()).unwrap();
-        let report = String::from_utf8(out).unwrap();
+        let report = shown::report(&made.loaded("app.memprof"), &options);
         assert!(report.contains(expected), "{report}");
     }
 }

@@ -1,5 +1,6 @@
 //! Estimates from samples, against the truth and against exact counting.
 
+use crate::shown;
 use crate::support::Made;
 use crate::support::fixtures::sampled;
 use analysis::query::Part;
@@ -118,15 +119,11 @@ fn estimates_are_within_three_of_their_errors() {
 /// Check that the timeline of a sampled capture has the errors of its numbers.
 #[test]
 fn timelines_have_errors() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("a.memprof");
-    sampled().write(&path);
+    let path = sampled().saved("a.memprof");
     let mut analyzer = Analyzer::open(&path).unwrap();
     let (timeline, profile) = analyzer.timeline(&Part::Whole, 72).unwrap();
     let loaded = analyzer.show(profile, Naming::Stored);
-    let mut out = Vec::new();
-    text::timeline(&mut out, &loaded, &timeline, &text::Style::default()).unwrap();
-    let out = String::from_utf8(out).unwrap();
+    let out = shown::written(|out| text::timeline(out, &loaded, &timeline, &text::Style::default()));
     assert!(out.contains("a.memprof: peak ≈") && out.lines().next().unwrap().contains(" ± "), "{out}");
     let sums = out.lines().find(|line| line.contains(" per step")).unwrap();
     assert!(sums.starts_with('≈') && sums.contains(" allocations of ≈"), "{sums}");

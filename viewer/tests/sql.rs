@@ -1,5 +1,6 @@
 //! A capture as a database: its sums are those of the profile, and questions have answers or reasons.
 
+use crate::shown;
 use crate::support::Made;
 use crate::support::fixtures::{reported, rich, small};
 use capture::Action;
@@ -52,9 +53,7 @@ fn heaps_of_programs_are_tables() {
     for statement in
         ["select count(*), sum(size) from blocks", "select sum(allocations), sum(bytes) from costs"]
     {
-        let mut out = Vec::new();
-        query(&mut out, &loaded, &events, statement, Form::Text).unwrap();
-        let text = String::from_utf8(out).unwrap();
+        let text = shown::written(|out| query(out, &loaded, &events, statement, Form::Text));
         assert_eq!(text.lines().nth(1), Some("4\t1230"), "{statement}: {text}");
     }
 }

@@ -1,5 +1,6 @@
 //! What the summary of a recording and the notes below a report say.
 
+use crate::shown;
 use crate::support::Made;
 use analysis::Metric;
 use capture::{Ended, Process, ProcessEnd};
@@ -7,9 +8,7 @@ use engine::Loaded;
 use report::text::{Style, suppressed_text};
 
 fn lines(loaded: &Loaded) -> Vec<String> {
-    let mut out = Vec::new();
-    crate::shown::summary(&mut out, loaded, "memprof", &Style::default()).unwrap();
-    String::from_utf8(out).unwrap().lines().map(str::to_owned).collect()
+    shown::summary(loaded, "memprof", &Style::default()).lines().map(str::to_owned).collect()
 }
 
 /// Check that what a process holds that goes on is not called leaked, also if that is nothing.
@@ -63,9 +62,7 @@ fn advice_is_given_once() {
     made.reason(frame, "Address has no corresponding symbol in file");
     let stack = made.node(capture::NodeId::ROOT, frame);
     made.alloc(thread, 0x9000, 15, stack);
-    let mut out = Vec::new();
-    crate::shown::info(&mut out, &made.loaded("app.memprof"), None, &Style::default()).unwrap();
-    let text = String::from_utf8(out).unwrap();
+    let text = shown::info(&made.loaded("app.memprof"), None, &Style::default());
     let advice: Vec<&str> = text.lines().filter(|line| line.contains("debug symbols")).collect();
     assert_eq!(advice.len(), 1, "{text}");
 }

@@ -1,5 +1,6 @@
 //! Which leaks rules leave out, on captures whose numbers were worked out by hand.
 
+use crate::shown;
 use crate::support::Made;
 use analysis::Cost;
 use analysis::query::{Part, Query};
@@ -7,8 +8,9 @@ use capture::{Ended, Process, Summary};
 use engine::lens::Lens;
 use engine::suppression::{Suppressions, parse};
 use engine::{Analyzer, Loaded, Naming};
+use report::table::Readers;
 use report::text::Style;
-use serde_json::Value;
+use report::views;
 
 /// A capture of leaks: each stack, in `function@file` from the root, with the size of its block.
 fn made_of(stacks: &[(&str, u64)]) -> Made {
@@ -28,9 +30,7 @@ fn made_of(stacks: &[(&str, u64)]) -> Made {
 
 /// The capture without what is left out, through a file as users have it.
 fn leaks(made: &Made, suppressions: &Suppressions) -> Loaded {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("app.memprof");
-    made.write(&file);
+    let file = made.saved("app.memprof");
     let analyzer = Analyzer::open(&file).unwrap();
     analyzer.leaks(&Query::default(), &Lens::default(), suppressions, Naming::Stored).unwrap()
 }
@@ -147,9 +147,7 @@ fn blocks_grow_older_without_events() {
     made.alloc(thread, 0x1000, 1, stack);
     let born = made.time;
     made.tables.summary = Some(Summary { duration_ns: born + 60_000_000_000, ..Summary::default() });
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("app.memprof");
-    made.write(&file);
+    let file = made.saved("app.memprof");
     let whole = || Part::Whole;
     let moment = || Part::At("30s".parse().unwrap());
     let range = || Part::Range("start".parse().unwrap(), "30s".parse().unwrap());
@@ -194,9 +192,7 @@ fn blocks_grow_older_until_their_process_is_killed() {
 fn use_of_rules_is_shown() {
     let made = made_of(&[("main > cache_init", 100), ("main > f", 20)]);
     let loaded = leaks(&made, &rules("leak:cache\nleak:never\u{1b}\n"));
-    let mut out = Vec::new();
-    crate::shown::leaks(&mut out, &loaded, 20, &Style::default()).unwrap();
-    let text = String::from_utf8(out).unwrap();
+    let text = shown::leaks(&loaded, 20, &Style::default());
     let text = text.split_once(": ").unwrap().1;
     let expected = "20 B in 1 block, still allocated at exit
   not included: 100 B in 1 block suppressed by the rules below
@@ -212,9 +208,7 @@ Suppressions
 ";
     assert_eq!(text, expected);
 
-    let mut out = Vec::new();
-    crate::shown::leaks_json(&mut out, &loaded, usize::MAX).unwrap();
-    let document: Value = serde_json::from_slice(&out).unwrap();
+    let document = shown::document_json(&loaded, &views::leaks(&loaded, usize::MAX, Readers::Programs));
     assert_eq!(document["leaked"]["bytes"], 20);
     assert_eq!(document["suppressed"]["bytes"], 100);
     assert_eq!(document["rows"][0]["stack"][0]["function"], "f");

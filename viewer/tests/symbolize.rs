@@ -57,9 +57,7 @@ fn found(module: Module, stored: Option<&str>, naming: Naming) -> (Vec<String>, 
     let node = made.node(capture::NodeId::ROOT, frame);
     made.alloc(thread, 0x1000, 8, node);
 
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("app.memprof");
-    made.write(&path);
+    let path = made.saved("app.memprof");
     let loaded = engine::open(&path, naming).unwrap();
     let steps = functions_of(&loaded.tables, &loaded.names, node);
     let names = steps.map(|(_, step)| loaded.names.label(step.label).name.clone()).collect();
@@ -123,9 +121,7 @@ fn only_what_is_shown_is_looked_up() {
     for (address, thread, stack) in [(0x1000, early, first), (0x2000, early, again), (0x3000, late, other)] {
         made.alloc(thread, address, 8, stack);
     }
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("app.memprof");
-    made.write(&path);
+    let path = made.saved("app.memprof");
 
     let rows = |query: &Query, naming| {
         let loaded = Analyzer::open(&path).unwrap().seen(query, &Lens::default(), naming).unwrap();

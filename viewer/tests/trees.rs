@@ -1,5 +1,6 @@
 //! Call trees and function tables, worked by hand.
 
+use crate::shown;
 use crate::support::Made;
 use analysis::{Amount, Metric, Tree, functions};
 use capture::{FrameId, NodeId};
@@ -223,9 +224,7 @@ fn unknown_functions_are_told_apart_by_their_starts() {
     ] {
         assert!(table.contains(&expected), "{expected} in {table:#?}");
     }
-    let mut document = Vec::new();
-    report::json::report(&mut document, &loaded, &Default::default()).unwrap();
-    let document: serde_json::Value = serde_json::from_slice(&document).unwrap();
+    let document = shown::report_json(&loaded, &Default::default());
     let mut starts: Vec<&str> = document["rows"]
         .as_array()
         .unwrap()
@@ -317,9 +316,7 @@ fn endless_plumbing_is_not_followed() {
         made.alloc(thread, 0x10 + depth * 16, 1, NodeId(parent.0 + 1));
     }
     let loaded = made.loaded("deep.memprof");
-    let mut out = Vec::new();
-    report::text::report(&mut out, &loaded, &Default::default(), &Default::default()).unwrap();
-    let text = String::from_utf8(out).unwrap();
+    let text = shown::report(&loaded, &Default::default());
     assert!(text.contains("30,000  std::f"), "{text}");
 }
 

@@ -1,5 +1,6 @@
 //! What people and programs see.
 
+use crate::shown::{self, written};
 use crate::support::Made;
 use crate::support::fixtures::{reported, rich, sampled, small};
 use crate::support::golden::check_golden;
@@ -7,17 +8,10 @@ use analysis::query::Query;
 use analysis::{Metric, Share};
 use capture::Action;
 use engine::{Analyzer, Loaded, Naming};
-use report::table::Document;
 use report::text::{Extent, Style};
 use report::views::{Question, VIEWS, all, observers};
 use report::{DumpOptions, Format, ReportOptions, Shape};
 use serde_json::Value;
-
-fn written(write: impl FnOnce(&mut Vec<u8>) -> std::io::Result<()>) -> String {
-    let mut out = Vec::new();
-    write(&mut out).unwrap();
-    String::from_utf8(out).unwrap()
-}
 
 const SHAPES: [(&str, Shape); 4] = [
     ("stacks", Shape::Stacks),
@@ -30,13 +24,10 @@ const SHAPES: [(&str, Shape); 4] = [
 fn all_views(made: impl Fn() -> Made, file: &str, style: &Style) -> Vec<(String, String)> {
     let loaded = made().loaded(file);
     let mut views = vec![
-        (
-            "summary.txt".to_owned(),
-            written(|out| crate::shown::summary(out, &loaded, "sysprof-memprof", style)),
-        ),
-        ("leaks.txt".to_owned(), written(|out| crate::shown::leaks(out, &loaded, 3, style))),
-        ("info.txt".to_owned(), written(|out| crate::shown::info(out, &loaded, None, style))),
-        ("info.json".to_owned(), written(|out| crate::shown::info_json(out, &loaded))),
+        ("summary.txt".to_owned(), shown::summary(&loaded, "sysprof-memprof", style)),
+        ("leaks.txt".to_owned(), shown::leaks(&loaded, 3, style)),
+        ("info.txt".to_owned(), shown::info(&loaded, None, style)),
+        ("info.json".to_owned(), shown::info_json(&loaded)),
         ("dump.txt".to_owned(), dump(&made(), &loaded, style)),
         ("dump.json".to_owned(), dump_json(&made(), &loaded)),
     ];
@@ -153,13 +144,11 @@ fn hostile_names_do_not_act() {
 /// Check that each view which can be asked for by its name is in each format, and that nothing in it acts on a terminal.
 #[test]
 fn views_with_names_are_in_every_format() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("a.memprof");
     let mut made = rich();
     let (_, thread) = made.process("maps");
     let stack = made.stack("main > pool");
     made.event(thread, Action::Map { address: 0x10000, length: 4096, stack, in_hook: false });
-    made.write(&path);
+    let path = made.saved("a.memprof");
     for view in VIEWS {
         let question = Question {
             analyzer: Analyzer::open(&path).unwrap(),
@@ -191,21 +180,18 @@ fn views_with_names_are_in_a_page() {
         let open = || Analyzer::open(&path).unwrap();
         let mut analyzer = open();
         let (profile, _, observed) = analyzer.history_beside(observers).unwrap();
-        let shown = analyzer.show(profile, Naming::Stored);
-        let json = |loaded: &Loaded, document: &Document| -> Value {
-            serde_json::from_str(&written(|out| report::json::document(out, loaded, document))).unwrap()
-        };
-        let together: Vec<_> = all(&shown, Some(observed)).collect();
+        let together_of = analyzer.show(profile, Naming::Stored);
+        let together: Vec<_> = all(&together_of, Some(observed)).collect();
         assert_eq!(together.len(), VIEWS.len());
         for (view, document) in together {
             let query = Query::default();
             let question = Question { analyzer: open(), query: &query, filter: None, naming: Naming::Stored };
             let (loaded, alone) = view.ask(question).unwrap();
-            let alone = json(&loaded, &alone);
-            assert_eq!(json(&shown, &document.unwrap()), alone, "{}", view.id);
+            let alone = shown::document_json(&loaded, &alone);
+            assert_eq!(shown::document_json(&together_of, &document.unwrap()), alone, "{}", view.id);
             walk(&alone, &mut |key| assert!(described.contains(&format!("`{key}`")), "{}: {key}", view.id));
         }
-        let page = serde_json::to_value(web::views(&shown, None)).unwrap();
+        let page = serde_json::to_value(web::views(&together_of, None)).unwrap();
         let ids: Vec<_> = page.as_array().unwrap().iter().map(|view| view["id"].as_str().unwrap()).collect();
         assert_eq!(ids, VIEWS.map(|view| view.id));
     }
@@ -287,10 +273,7 @@ fn hidden_and_shown_add_up() {
         for (min, limit) in [(0.0, 1000), (1.0, 2), (5.0, 1), (60.0, 20), (100.0, 1)] {
             let options =
                 |shape| ReportOptions { metric, shape, min: Some(Share::percent(min)), limit: Some(limit) };
-            let document = |shape| -> Value {
-                serde_json::from_str(&written(|out| report::json::report(out, &loaded, &options(shape))))
-                    .unwrap()
-            };
+            let document = |shape| shown::report_json(&loaded, &options(shape));
             let rows = document(Shape::Stacks);
             let shown: i64 =
                 rows["rows"].as_array().unwrap().iter().map(|row| row["bytes"].as_i64().unwrap()).sum();

@@ -13,7 +13,9 @@ use capture::{
     ThreadId, Writer,
 };
 use std::fs::File;
-use std::path::Path;
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
 
 /// Tables and events that grow by calls that read like a program.
 #[derive(Default)]
@@ -25,6 +27,20 @@ pub(crate) struct Made {
     pub(crate) pointers: Vec<Vec<Pointer>>,
     pub(crate) objects: Vec<Vec<Object>>,
     pub(crate) time: u64,
+}
+
+/// A capture in a file, which lasts as long as this.
+pub(crate) struct Saved {
+    path: PathBuf,
+    _folder: TempDir,
+}
+
+impl Deref for Saved {
+    type Target = Path;
+
+    fn deref(&self) -> &Path {
+        &self.path
+    }
 }
 
 impl Made {
@@ -138,6 +154,14 @@ impl Made {
         })
     }
 
+    /// A stack of functions in these files, outermost first; every call makes new frames.
+    pub(crate) fn stack_in(&mut self, functions: &[(&str, &str)]) -> NodeId {
+        functions.iter().fold(NodeId::ROOT, |parent, (module, function)| {
+            let frame = self.frame(Some(module), &[function]);
+            self.node(parent, frame)
+        })
+    }
+
     fn frame_of(&mut self, function: &str) -> FrameId {
         if let Some(pseudo) = Pseudo::ALL.into_iter().find(|pseudo| pseudo.label() == function) {
             return self.pseudo(pseudo);
@@ -224,6 +248,14 @@ impl Made {
     /// Writes a made capture to a file, with a flush between every few events.
     pub(crate) fn write(&self, path: &Path) {
         self.write_with(self.begin(path));
+    }
+
+    /// The same to a file of this name in a folder of its own.
+    pub(crate) fn saved(&self, name: &str) -> Saved {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(name);
+        self.write(&path);
+        Saved { path, _folder: folder }
     }
 
     /// The same as a recording does it: the numbers of the whole are in the file, and a state after each twenty events.
