@@ -3,6 +3,7 @@
 pub(crate) mod columns;
 pub(crate) mod cost;
 pub(crate) mod metric;
+pub(crate) mod named;
 pub(crate) mod order;
 pub(crate) mod ranges;
 pub(crate) mod share;

@@ -18,6 +18,7 @@ mod union;
 
 use crate::base::cost::{Amount, Cost};
 use crate::base::metric::Metric;
+use crate::base::named::named;
 use crate::base::spread::Spread;
 use crate::count::profile::{Profile, Site};
 use crate::names::frames::meaningful;
@@ -62,17 +63,19 @@ impl DiffRow {
     }
 }
 
-/// What became of a stack.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ChangeKind {
-    /// It was not there before.
-    New,
-    /// It has more.
-    Grown,
-    /// It has less.
-    Shrunk,
-    /// It is not there any more.
-    Gone,
+named! {
+    /// What became of a stack.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum ChangeKind {
+        /// It was not there before.
+        New = "new",
+        /// It has more.
+        Grown = "grown",
+        /// It has less.
+        Shrunk = "shrunk",
+        /// It is not there any more.
+        Gone = "gone",
+    }
 }
 
 impl ChangeKind {
@@ -83,16 +86,6 @@ impl ChangeKind {
             (_, true) => ChangeKind::Gone,
             _ if metric.order(after) >= metric.order(before) => ChangeKind::Grown,
             _ => ChangeKind::Shrunk,
-        }
-    }
-
-    /// The word for it.
-    pub fn name(self) -> &'static str {
-        match self {
-            ChangeKind::New => "new",
-            ChangeKind::Grown => "grown",
-            ChangeKind::Shrunk => "shrunk",
-            ChangeKind::Gone => "gone",
         }
     }
 }

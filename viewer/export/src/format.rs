@@ -2,74 +2,40 @@
 
 use std::str::FromStr;
 
-/// A format for other programs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Format {
-    /// A line for each stack: `main;parse;push 4096`.
-    Folded,
-    /// A flame graph as an SVG file, which a browser opens.
-    Flamegraph,
-    /// <https://www.speedscope.app>.
-    Speedscope,
-    /// The protocol buffer of Go's pprof, compressed with gzip.
-    Pprof,
-    /// <https://profiler.firefox.com>.
-    Firefox,
-    /// `KCachegrind` and `callgrind_annotate`.
-    Callgrind,
-    /// A call graph for Graphviz.
-    Dot,
-    /// Bytes held over time, for `ms_print` and massif-visualizer.
-    Massif,
-    /// `heaptrack_print` and `heaptrack_gui`.
-    Heaptrack,
-    /// GNOME Sysprof.
-    Syscap,
-    /// <https://ui.perfetto.dev>.
-    Perfetto,
-    /// A table of stacks for spreadsheets.
-    Csv,
-    /// All stacks as JSON: see `JSON.md`.
-    Json,
+analysis::named! {
+    /// A format for other programs.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum Format {
+        /// A line for each stack: `main;parse;push 4096`.
+        Folded = "folded",
+        /// A flame graph as an SVG file, which a browser opens.
+        Flamegraph = "flamegraph",
+        /// <https://www.speedscope.app>.
+        Speedscope = "speedscope",
+        /// The protocol buffer of Go's pprof, compressed with gzip.
+        Pprof = "pprof",
+        /// <https://profiler.firefox.com>.
+        Firefox = "firefox",
+        /// `KCachegrind` and `callgrind_annotate`.
+        Callgrind = "callgrind",
+        /// A call graph for Graphviz.
+        Dot = "dot",
+        /// Bytes held over time, for `ms_print` and massif-visualizer.
+        Massif = "massif",
+        /// `heaptrack_print` and `heaptrack_gui`.
+        Heaptrack = "heaptrack",
+        /// GNOME Sysprof.
+        Syscap = "syscap",
+        /// <https://ui.perfetto.dev>.
+        Perfetto = "perfetto",
+        /// A table of stacks for spreadsheets.
+        Csv = "csv",
+        /// All stacks as JSON: see `JSON.md`.
+        Json = "json",
+    }
 }
 
 impl Format {
-    /// All of them.
-    pub const ALL: [Format; 13] = [
-        Format::Folded,
-        Format::Flamegraph,
-        Format::Speedscope,
-        Format::Pprof,
-        Format::Firefox,
-        Format::Callgrind,
-        Format::Dot,
-        Format::Massif,
-        Format::Heaptrack,
-        Format::Syscap,
-        Format::Perfetto,
-        Format::Csv,
-        Format::Json,
-    ];
-
-    /// The word that names it on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Format::Folded => "folded",
-            Format::Flamegraph => "flamegraph",
-            Format::Speedscope => "speedscope",
-            Format::Pprof => "pprof",
-            Format::Firefox => "firefox",
-            Format::Callgrind => "callgrind",
-            Format::Dot => "dot",
-            Format::Massif => "massif",
-            Format::Heaptrack => "heaptrack",
-            Format::Syscap => "syscap",
-            Format::Perfetto => "perfetto",
-            Format::Csv => "csv",
-            Format::Json => "json",
-        }
-    }
-
     /// Which programs open it, for help texts.
     pub fn what(self) -> &'static str {
         match self {

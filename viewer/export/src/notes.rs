@@ -27,25 +27,16 @@ pub(super) struct Note {
     pub(super) text: String,
 }
 
-/// What notes are about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum NoteKind {
-    /// A moment or region that the program named.
-    Mark,
-    /// A process begins or ends.
-    Process,
-    /// The recording lacks something.
-    Recording,
-}
-
-impl NoteKind {
-    /// The word for it.
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            NoteKind::Mark => "Marks",
-            NoteKind::Process => "Processes",
-            NoteKind::Recording => "Recording",
-        }
+analysis::named! {
+    /// What notes are about.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub(super) enum NoteKind {
+        /// A moment or region that the program named.
+        Mark = "Marks",
+        /// A process begins or ends.
+        Process = "Processes",
+        /// The recording lacks something.
+        Recording = "Recording",
     }
 }
 

@@ -8,37 +8,25 @@ use engine::Loaded;
 use std::io::{self, Write};
 use std::str::FromStr;
 
-/// A format of documents.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Format {
-    /// In columns, for people.
-    #[default]
-    Text,
-    /// All of it, for programs: see `JSON.md`.
-    Json,
-    /// The tables with exact numbers, for spreadsheets.
-    Csv,
-    /// Tables that wikis and issue trackers understand.
-    Markdown,
-    /// A page of its own, without script.
-    Html,
+analysis::named! {
+    /// A format of documents.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum Format {
+        /// In columns, for people.
+        #[default]
+        Text = "text",
+        /// All of it, for programs: see `JSON.md`.
+        Json = "json",
+        /// The tables with exact numbers, for spreadsheets.
+        Csv = "csv",
+        /// Tables that wikis and issue trackers understand.
+        Markdown = "markdown",
+        /// A page of its own, without script.
+        Html = "html",
+    }
 }
 
 impl Format {
-    /// All of them.
-    pub const ALL: [Format; 5] = [Format::Text, Format::Json, Format::Csv, Format::Markdown, Format::Html];
-
-    /// The word that names it on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Format::Text => "text",
-            Format::Json => "json",
-            Format::Csv => "csv",
-            Format::Markdown => "markdown",
-            Format::Html => "html",
-        }
-    }
-
     /// Writes a document. Only texts for people have a limit, and only columns of text are cut.
     ///
     /// # Errors

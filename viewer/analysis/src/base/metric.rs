@@ -1,58 +1,35 @@
 //! The quantities that views can show.
 
 use super::cost::{Amount, Cost};
+use super::named::named;
 use std::ops::Add;
 use std::str::FromStr;
 
-/// Which part of a cost a view shows and sorts by.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Metric {
-    /// Bytes held at the peak of the capture.
-    #[default]
-    Peak,
-    /// Bytes alive when the process or the recording ended.
-    Leaked,
-    /// Bytes alive at a moment: [`Metric::Leaked`], uncertain ones, and those left behind by exec.
-    Live,
-    /// Number of allocations.
-    Allocations,
-    /// Bytes of all allocations.
-    Bytes,
-    /// Number of temporary allocations.
-    Temporary,
-    /// Number of frees, at the stacks that free.
-    Frees,
-    /// CPU samples.
-    Cpu,
+named! {
+    /// Which part of a cost a view shows and sorts by.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum Metric {
+        /// Bytes held at the peak of the capture.
+        #[default]
+        Peak = "peak",
+        /// Bytes alive when the process or the recording ended.
+        Leaked = "leaked",
+        /// Bytes alive at a moment: [`Metric::Leaked`], uncertain ones, and those left behind by exec.
+        Live = "live",
+        /// Number of allocations.
+        Allocations = "allocations",
+        /// Bytes of all allocations.
+        Bytes = "bytes",
+        /// Number of temporary allocations.
+        Temporary = "temporary",
+        /// Number of frees, at the stacks that free.
+        Frees = "frees",
+        /// CPU samples.
+        Cpu = "cpu",
+    }
 }
 
 impl Metric {
-    /// All of them, the default first.
-    pub const ALL: [Metric; 8] = [
-        Metric::Peak,
-        Metric::Leaked,
-        Metric::Live,
-        Metric::Allocations,
-        Metric::Bytes,
-        Metric::Temporary,
-        Metric::Frees,
-        Metric::Cpu,
-    ];
-
-    /// The word that names it on the command line and in JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            Metric::Peak => "peak",
-            Metric::Leaked => "leaked",
-            Metric::Live => "live",
-            Metric::Allocations => "allocations",
-            Metric::Bytes => "bytes",
-            Metric::Temporary => "temporary",
-            Metric::Frees => "frees",
-            Metric::Cpu => "cpu",
-        }
-    }
-
     /// What a capture lacks if it has none of it.
     pub fn what(self) -> &'static str {
         match self {

@@ -11,6 +11,7 @@
 
 use super::age::Age;
 use crate::base::cost::Amount;
+use crate::base::named::named;
 use crate::count::tally::Tally;
 use crate::count::watch::{Birth, Death, End, Life, Watch};
 use crate::names::frames::meaningful;
@@ -94,24 +95,28 @@ pub struct FreesRow<S = NodeId> {
     pub with: Vec<(Endpoint<S>, BlockStats)>,
 }
 
-/// The side from which pairs are listed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Side {
-    /// A row for each stack that allocates.
-    #[default]
-    Allocations,
-    /// A row for each stack that frees.
-    Frees,
+named! {
+    /// The side from which pairs are listed.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum Side {
+        /// A row for each stack that allocates.
+        #[default]
+        Allocations = "allocations",
+        /// A row for each stack that frees.
+        Frees = "frees",
+    }
 }
 
-/// What rows are ordered by.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Order {
-    /// Most bytes.
-    #[default]
-    Bytes,
-    /// Most blocks.
-    Blocks,
+named! {
+    /// What rows are ordered by.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum Order {
+        /// Most bytes.
+        #[default]
+        Bytes = "bytes",
+        /// Most blocks.
+        Blocks = "blocks",
+    }
 }
 
 impl Endpoint {
@@ -164,25 +169,7 @@ impl<S> Endpoint<S> {
     }
 }
 
-impl Side {
-    /// Its name in documents.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Allocations => "allocations",
-            Self::Frees => "frees",
-        }
-    }
-}
-
 impl Order {
-    /// Its name in documents.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Bytes => "bytes",
-            Self::Blocks => "blocks",
-        }
-    }
-
     /// A sort key that puts the largest amounts first.
     pub fn rank(self, amount: Amount) -> Reverse<(i64, i64)> {
         Reverse(match self {

@@ -1,28 +1,20 @@
 //! Whether stacks reach the root.
 
+use crate::base::named::named;
 use crate::count::profile::Profile;
 use capture::{Frame, Node, NodeId, Tables};
 
-/// How a stack ends on its outer side.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum StackState {
-    /// The root was reached.
-    #[default]
-    Complete,
-    /// The depth limit cut the outer frames off.
-    Truncated,
-    /// Unwinding failed, or there is no stack at all.
-    Incomplete,
-}
-
-impl StackState {
-    /// The word that names it in JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            StackState::Complete => "complete",
-            StackState::Truncated => "truncated",
-            StackState::Incomplete => "incomplete",
-        }
+named! {
+    /// How a stack ends on its outer side.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum StackState {
+        /// The root was reached.
+        #[default]
+        Complete = "complete",
+        /// The depth limit cut the outer frames off.
+        Truncated = "truncated",
+        /// Unwinding failed, or there is no stack at all.
+        Incomplete = "incomplete",
     }
 }
 

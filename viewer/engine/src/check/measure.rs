@@ -2,58 +2,32 @@
 
 use analysis::{Amount, Cost, Metric, Spread, format};
 
-/// A number of a capture, or of a part of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Measure {
-    /// Bytes held at the peak.
-    Peak,
-    /// Bytes still allocated at the end, except those suppressed.
-    Leaked,
-    /// Bytes unreachable when processes were last scanned, except those suppressed.
-    Unreachable,
-    /// Number of allocations.
-    Allocations,
-    /// Bytes of all allocations.
-    Bytes,
-    /// Number of temporary allocations.
-    Temporary,
-    /// Bytes allocated less bytes freed between two moments.
-    Growth,
-    /// Number of frees of addresses without a live block. Not part of any stack's cost.
-    InvalidFrees,
-    /// Number of calls that should have returned memory and returned none. Not part of any stack's cost.
-    Failed,
+analysis::named! {
+    /// A number of a capture, or of a part of it.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Measure {
+        /// Bytes held at the peak.
+        Peak = "peak",
+        /// Bytes still allocated at the end, except those suppressed.
+        Leaked = "leaked",
+        /// Bytes unreachable when processes were last scanned, except those suppressed.
+        Unreachable = "unreachable",
+        /// Number of allocations.
+        Allocations = "allocations",
+        /// Bytes of all allocations.
+        Bytes = "bytes",
+        /// Number of temporary allocations.
+        Temporary = "temporary",
+        /// Bytes allocated less bytes freed between two moments.
+        Growth = "growth",
+        /// Number of frees of addresses without a live block. Not part of any stack's cost.
+        InvalidFrees = "invalid-frees",
+        /// Number of calls that should have returned memory and returned none. Not part of any stack's cost.
+        Failed = "failed",
+    }
 }
 
 impl Measure {
-    /// All of them.
-    pub const ALL: [Measure; 9] = [
-        Measure::Peak,
-        Measure::Leaked,
-        Measure::Unreachable,
-        Measure::Allocations,
-        Measure::Bytes,
-        Measure::Temporary,
-        Measure::Growth,
-        Measure::InvalidFrees,
-        Measure::Failed,
-    ];
-
-    /// The word that names it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Measure::Peak => "peak",
-            Measure::Leaked => "leaked",
-            Measure::Unreachable => "unreachable",
-            Measure::Allocations => "allocations",
-            Measure::Bytes => "bytes",
-            Measure::Temporary => "temporary",
-            Measure::Growth => "growth",
-            Measure::InvalidFrees => "invalid-frees",
-            Measure::Failed => "failed",
-        }
-    }
-
     /// True for numbers of blocks, false for bytes.
     pub fn counts_blocks(self) -> bool {
         matches!(self, Measure::Allocations | Measure::Temporary | Measure::InvalidFrees | Measure::Failed)

@@ -35,40 +35,27 @@ impl By {
     }
 }
 
-/// What rows are sorted by, the highest first.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Order {
-    /// Bytes held now.
-    #[default]
-    Held,
-    /// Growth of the bytes held since the beginning.
-    Growth,
-    /// Bytes allocated since the last look.
-    Rate,
-    /// Allocations since the last look.
-    Calls,
+analysis::named! {
+    /// What rows are sorted by, the highest first.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum Order {
+        /// Bytes held now.
+        #[default]
+        Held = "held",
+        /// Growth of the bytes held since the beginning.
+        Growth = "growth",
+        /// Bytes allocated since the last look.
+        Rate = "rate",
+        /// Allocations since the last look.
+        Calls = "calls",
+    }
 }
 
 impl Order {
-    /// The word for it, on the command line and in JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            Order::Held => "held",
-            Order::Growth => "growth",
-            Order::Rate => "rate",
-            Order::Calls => "calls",
-        }
-    }
-
     /// The next one, cyclically.
     #[must_use]
     pub fn next(self) -> Self {
-        match self {
-            Order::Held => Order::Growth,
-            Order::Growth => Order::Rate,
-            Order::Rate => Order::Calls,
-            Order::Calls => Order::Held,
-        }
+        Self::ALL[(self as usize + 1) % Self::ALL.len()]
     }
 
     /// What rows are sorted by; ties are broken by what they hold.

@@ -55,7 +55,7 @@ impl Happened {
 
 /// Adds those of all threads.
 pub(super) fn add(tracks: &mut Tracks<'_>, loaded: &Loaded, happened: Happened) {
-    let categories = [NoteKind::Mark, NoteKind::Process, NoteKind::Recording].map(|kind| {
+    let categories = NoteKind::ALL.map(|kind| {
         let color = match kind {
             NoteKind::Mark => CategoryColor::Blue,
             NoteKind::Process => CategoryColor::Green,
