@@ -23,15 +23,14 @@ fn views_show_what_was_told() {
     check_golden("reported/info.txt", &shown::info(&loaded, None, &style));
     check_golden("reported/info.json", &shown::info_json(&loaded));
     check_golden("reported/leaks.txt", &shown::leaks(&loaded, 3, &style));
-    let (tables, names, options) =
-        (&loaded.tables, &loaded.names, DumpOptions { frames: 1, ..DumpOptions::default() });
+    let options = DumpOptions { frames: 1, ..DumpOptions::default() };
     let text = written(|out| {
-        let mut dump = report::text::Dump::new(out, tables, names, options, style);
+        let mut dump = report::text::Dump::new(out, &loaded, options, style);
         made.events.iter().try_for_each(|event| dump.event(event))
     });
     check_golden("reported/dump.txt", &text);
     let json = written(|out| {
-        let mut dump = report::json::Dump::new(out, tables, names, options, "app.memprof")?;
+        let mut dump = report::json::Dump::new(out, &loaded, options)?;
         made.events.iter().try_for_each(|event| dump.event(event))
     });
     check_golden("reported/dump.json", &json);

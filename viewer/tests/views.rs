@@ -29,7 +29,7 @@ fn all_views(made: impl Fn() -> Made, file: &str, style: &Style) -> Vec<(String,
         ("info.txt".to_owned(), shown::info(&loaded, None, style)),
         ("info.json".to_owned(), shown::info_json(&loaded)),
         ("dump.txt".to_owned(), dump(&made(), &loaded, style)),
-        ("dump.json".to_owned(), dump_json(&made(), &loaded)),
+        ("dump.json".to_owned(), dump_json(&made(), &made().loaded("app.memprof"))),
     ];
     for (name, shape) in SHAPES {
         for metric in Metric::ALL {
@@ -46,7 +46,7 @@ fn all_views(made: impl Fn() -> Made, file: &str, style: &Style) -> Vec<(String,
 fn dump(made: &Made, loaded: &Loaded, style: &Style) -> String {
     written(|out| {
         let options = DumpOptions { frames: 3, ..DumpOptions::default() };
-        let mut dump = report::text::Dump::new(out, &loaded.tables, &loaded.names, options, *style);
+        let mut dump = report::text::Dump::new(out, loaded, options, *style);
         made.events.iter().try_for_each(|event| dump.event(event))
     })
 }
@@ -54,7 +54,7 @@ fn dump(made: &Made, loaded: &Loaded, style: &Style) -> String {
 fn dump_json(made: &Made, loaded: &Loaded) -> String {
     written(|out| {
         let options = DumpOptions::default();
-        let mut dump = report::json::Dump::new(out, &loaded.tables, &loaded.names, options, "app.memprof")?;
+        let mut dump = report::json::Dump::new(out, loaded, options)?;
         made.events.iter().try_for_each(|event| dump.event(event))
     })
 }

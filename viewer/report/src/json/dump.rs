@@ -1,85 +1,39 @@
 //! `dump --json`: one document per line; the first describes the others.
 
-use super::SCHEMA;
+use super::document::{Fields, kind};
 use crate::options::DumpOptions;
-use analysis::{Names, Reason, call_kind, call_of, functions_of};
-use capture::{Action, Event, MarkKind, NodeId, Pseudo, ReallocOutcome, Tables};
-use serde::Serialize;
+use crate::table::{self, Value};
+use analysis::{Reason, call_kind, call_of, functions_of};
+use capture::{Action, Event, MarkKind, NodeId, Pseudo, ReallocOutcome, Sample, StringId};
+use engine::Loaded;
 use std::io::{self, Write};
 
-/// Writes events as they arrive.
+/// Writes events, or samples, as they arrive.
 pub struct Dump<'a> {
     out: &'a mut dyn Write,
-    tables: &'a Tables,
-    names: &'a Names,
+    loaded: &'a Loaded,
     options: DumpOptions,
 }
 
-#[derive(Serialize)]
-struct First<'a> {
-    schema: u32,
-    document: &'static str,
-    file: &'a str,
-}
-
-#[derive(Default, Serialize)]
-struct EventFields<'a> {
-    time_ns: u64,
-    pid: Option<u32>,
-    tid: Option<u32>,
-    kind: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    call: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    address: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    size: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    alignment: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    serial: Option<u16>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    old_address: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    old_size: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    in_hook: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    count: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    element_size: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    process: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    fork: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    allocations: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    frees: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pool: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    name: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    stack: Option<Vec<&'a str>>,
-}
-
 impl<'a> Dump<'a> {
-    /// Writes the first line. `options` limits the functions of a stack.
+    /// Writes the first line of a dump of events. `options` limits the functions of a stack.
     ///
     /// # Errors
     /// Those of the writer.
-    pub fn new(
+    pub fn new(out: &'a mut dyn Write, loaded: &'a Loaded, options: DumpOptions) -> io::Result<Self> {
+        Self::of(out, loaded, options, "dump")
+    }
+
+    /// The same of this kind.
+    pub(crate) fn of(
         out: &'a mut dyn Write,
-        tables: &'a Tables,
-        names: &'a Names,
+        loaded: &'a Loaded,
         options: DumpOptions,
-        file: &str,
+        document: &'static str,
     ) -> io::Result<Self> {
-        write_line(out, &First { schema: SCHEMA, document: "dump", file })?;
-        Ok(Self { out, tables, names, options })
+        let mut dump = Self { out, loaded, options };
+        dump.line(kind(document).into_iter().chain([("file", Value::name(&loaded.source.file))]))?;
+        Ok(dump)
     }
 
     /// Writes one line.
@@ -87,155 +41,150 @@ impl<'a> Dump<'a> {
     /// # Errors
     /// Those of the writer.
     pub fn event(&mut self, event: &Event) -> io::Result<()> {
-        let thread = self.tables.threads.get(event.thread.index());
-        let process = thread.and_then(|thread| self.tables.processes.get(thread.process.index()));
-        let fields = EventFields {
-            time_ns: event.time,
-            pid: process.map(|process| process.pid),
-            tid: thread.map(|thread| thread.tid),
-            ..self.describe(&event.action)
-        };
-        write_line(self.out, &fields)
+        let tables = &self.loaded.tables;
+        let thread = tables.threads.get(event.thread.index());
+        let process = thread.and_then(|thread| tables.processes.get(thread.process.index()));
+        let (kind, fields) = self.describe(&event.action);
+        let head = [
+            ("time_ns", Value::Time(event.time)),
+            ("pid", id(process.map(|process| process.pid))),
+            ("tid", id(thread.map(|thread| thread.tid))),
+            ("kind", kind.into()),
+        ];
+        self.line(head.into_iter().chain(fields))
     }
 
-    fn describe(&self, action: &Action) -> EventFields<'a> {
-        let hex = |address: u64| Some(format!("{address:#x}"));
-        let kind = |kind| EventFields { kind, ..EventFields::default() };
-        let with_stack = |stack, fields| EventFields { stack: self.stack(stack), ..fields };
+    /// The same of a sample.
+    pub(crate) fn sample(&mut self, sample: &Sample) -> io::Result<()> {
+        let task = self.loaded.tables.tasks.get(sample.task.index());
+        let fields = [
+            ("time_ns", Value::Time(sample.time)),
+            ("pid", id(task.map(|task| task.pid))),
+            ("tid", id(task.map(|task| task.tid))),
+            ("cpu", Value::Id(sample.cpu.into())),
+            ("weight", Value::Id(sample.weight)),
+            ("stack", self.stack(sample.stack)),
+        ];
+        self.line(fields)
+    }
+
+    fn line(&mut self, fields: impl IntoIterator<Item = (&'static str, Value)>) -> io::Result<()> {
+        let fields = Fields { loaded: self.loaded, fields: fields.into_iter().collect() };
+        serde_json::to_writer(&mut *self.out, &fields)?;
+        writeln!(self.out)
+    }
+
+    /// The kind of event, and its own fields.
+    fn describe(&self, action: &Action) -> (&'static str, table::Fields) {
+        let tables = &self.loaded.tables;
+        let call = |stack| ("call", call_of(tables, stack).into());
+        let page_call = |stack, plain| ("call", call_kind(tables, stack).map_or(plain, Pseudo::label).into());
+        let at = |address| ("address", Value::Address(address));
+        let was_at = |address| ("old_address", Value::Address(address));
+        let sized = |size| ("size", Value::Id(size));
+        let aligned = |alignment| match alignment {
+            0 => ("alignment", Value::Empty),
+            alignment => ("alignment", Value::Id(alignment)),
+        };
+        let numbered = |serial: u16| ("serial", Value::Id(serial.into()));
+        let in_pool = |pool: StringId| ("pool", Value::name(tables.string(pool)));
+        let on = |stack| match self.options.frames {
+            0 => ("stack", Value::Empty),
+            _ => ("stack", self.stack(stack)),
+        };
         match *action {
             Action::Alloc { address, size, alignment, stack } => {
-                let alignment = Some(alignment).filter(|&alignment| alignment != 0);
-                let call = Some(call_of(self.tables, stack));
-                let fields =
-                    EventFields { call, address: hex(address), size: Some(size), alignment, ..kind("alloc") };
-                with_stack(stack, fields)
+                ("alloc", vec![call(stack), at(address), sized(size), aligned(alignment), on(stack)])
             }
-            Action::Free { address, stack } => {
-                let fields = EventFields { address: hex(address), ..kind("free") };
-                if stack == NodeId::ROOT { fields } else { with_stack(stack, fields) }
-            }
+            Action::Free { address, stack: NodeId::ROOT } => ("free", vec![at(address)]),
+            Action::Free { address, stack } => ("free", vec![at(address), on(stack)]),
             Action::ReallocBegin { address, serial } => {
-                EventFields { address: hex(address), serial: Some(serial), ..kind("realloc_begin") }
+                ("realloc_begin", vec![at(address), numbered(serial)])
             }
             Action::ReallocEnd { serial, outcome } => match outcome {
                 ReallocOutcome::Block { address, size, stack } => {
-                    let (call, serial) = (Some(call_of(self.tables, stack)), Some(serial));
-                    let fields = EventFields {
-                        call,
-                        serial,
-                        address: hex(address),
-                        size: Some(size),
-                        ..kind("realloc_end")
-                    };
-                    with_stack(stack, fields)
+                    ("realloc_end", vec![call(stack), at(address), sized(size), numbered(serial), on(stack)])
                 }
-                ReallocOutcome::Failed => EventFields { serial: Some(serial), ..kind("realloc_failed") },
-                ReallocOutcome::Freed => EventFields { serial: Some(serial), ..kind("realloc_freed") },
+                ReallocOutcome::Failed => ("realloc_failed", vec![numbered(serial)]),
+                ReallocOutcome::Freed => ("realloc_freed", vec![numbered(serial)]),
             },
             Action::Map { address, length, stack, in_hook } => {
-                let (size, in_hook) = (Some(length), Some(in_hook));
-                let fields =
-                    EventFields { address: hex(address), size, in_hook, ..self.page_call(stack, "mmap") };
-                with_stack(stack, fields)
+                let in_hook = ("in_hook", Value::Flag(in_hook));
+                ("mmap", vec![page_call(stack, "mmap"), at(address), sized(length), in_hook, on(stack)])
             }
-            Action::Unmap { address, length } => {
-                EventFields { address: hex(address), size: Some(length), ..kind("munmap") }
-            }
-            Action::UnmapFailed { address, length } => {
-                EventFields { address: hex(address), size: Some(length), ..kind("munmap_failed") }
-            }
+            Action::Unmap { address, length } => ("munmap", vec![at(address), sized(length)]),
+            Action::UnmapFailed { address, length } => ("munmap_failed", vec![at(address), sized(length)]),
             Action::Remap { old_address, old_length, address, length, stack } => {
-                let fields = EventFields {
-                    old_address: hex(old_address),
-                    old_size: Some(old_length),
-                    address: hex(address),
-                    size: Some(length),
-                    ..self.page_call(stack, "mremap")
-                };
-                with_stack(stack, fields)
+                let old = [was_at(old_address), ("old_size", Value::Id(old_length))];
+                let new = [page_call(stack, "mremap"), at(address), sized(length)];
+                ("mremap", new.into_iter().chain(old).chain([on(stack)]).collect())
             }
             Action::Break { from, address, stack, in_hook } => {
-                let fields = EventFields {
-                    old_address: hex(from),
-                    address: hex(address),
-                    in_hook: Some(in_hook),
-                    ..self.page_call(stack, "brk")
-                };
-                with_stack(stack, fields)
+                let in_hook = ("in_hook", Value::Flag(in_hook));
+                ("brk", vec![page_call(stack, "brk"), at(address), was_at(from), in_hook, on(stack)])
             }
             Action::AllocFailed { size, factors, alignment, error, stack } => {
-                let (call, size) = (Some(call_of(self.tables, stack)), Some(size));
-                let (count, element_size) = factors.unzip();
-                let alignment = Some(alignment).filter(|&alignment| alignment != 0);
-                let error = Reason::of(error).name();
-                with_stack(
-                    stack,
-                    EventFields { call, size, count, element_size, alignment, error, ..kind("alloc_failed") },
-                )
+                let (count, each) = factors.unzip();
+                let fields = vec![
+                    call(stack),
+                    sized(size),
+                    aligned(alignment),
+                    ("count", count.map_or(Value::Empty, Value::Id)),
+                    ("element_size", each.map_or(Value::Empty, Value::Id)),
+                    ("error", Reason::of(error).name().map_or(Value::Empty, Value::from)),
+                    on(stack),
+                ];
+                ("alloc_failed", fields)
+            }
+            Action::ProcessStart { process, fork: 0 } => {
+                ("process_start", vec![("process", Value::Id(process.0.into()))])
             }
             Action::ProcessStart { process, fork } => {
-                let fork = Some(fork).filter(|&fork| fork != 0);
-                EventFields { process: Some(process.0), fork, ..kind("process_start") }
+                let process = ("process", Value::Id(process.0.into()));
+                ("process_start", vec![process, ("fork", Value::Id(fork.into()))])
             }
-            Action::Fork { fork } => EventFields { fork: Some(fork), ..kind("fork") },
-            Action::ProcessEnd { process } => EventFields { process: Some(process.0), ..kind("process_end") },
-            Action::ThreadStart => kind("thread_start"),
-            Action::ThreadEnd => kind("thread_end"),
-            Action::Unsampled => kind("unsampled"),
-            Action::Pause => kind("pause"),
-            Action::Resume => kind("resume"),
+            Action::Fork { fork } => ("fork", vec![("fork", Value::Id(fork.into()))]),
+            Action::ProcessEnd { process } => ("process_end", vec![("process", Value::Id(process.0.into()))]),
+            Action::ThreadStart => ("thread_start", Vec::new()),
+            Action::ThreadEnd => ("thread_end", Vec::new()),
+            Action::Unsampled => ("unsampled", Vec::new()),
+            Action::Pause => ("pause", Vec::new()),
+            Action::Resume => ("resume", Vec::new()),
             Action::PoolAlloc { pool, address, size, stack } => {
-                let (call, pool) = (Some(call_of(self.tables, stack)), Some(self.tables.string(pool)));
-                let (address, size) = (hex(address), Some(size));
-                with_stack(stack, EventFields { call, pool, address, size, ..kind("pool_alloc") })
+                ("pool_alloc", vec![call(stack), at(address), sized(size), in_pool(pool), on(stack)])
             }
-            Action::PoolFree { pool, address } => {
-                let pool = Some(self.tables.string(pool));
-                EventFields { pool, address: hex(address), ..kind("pool_free") }
-            }
-            Action::PoolRealloc { pool, old, address, size, stack } => {
-                let (call, pool) = (Some(call_of(self.tables, stack)), Some(self.tables.string(pool)));
-                let (old_address, address, size) = (hex(old), hex(address), Some(size));
-                with_stack(
-                    stack,
-                    EventFields { call, pool, old_address, address, size, ..kind("pool_realloc") },
-                )
-            }
+            Action::PoolFree { pool, address } => ("pool_free", vec![at(address), in_pool(pool)]),
+            Action::PoolRealloc { pool, old, address, size, stack } => (
+                "pool_realloc",
+                vec![call(stack), at(address), sized(size), was_at(old), in_pool(pool), on(stack)],
+            ),
             Action::Mark { mark } => {
-                let mark = self.tables.mark(mark).copied().unwrap_or_default();
-                let what = match mark.kind {
+                let mark = tables.mark(mark).copied().unwrap_or_default();
+                let kind = match mark.kind {
                     MarkKind::Instant => "mark",
                     MarkKind::Begin => "mark_begin",
                     MarkKind::End => "mark_end",
                 };
-                EventFields { name: Some(self.tables.string(mark.name)), ..kind(what) }
+                (kind, vec![("name", Value::name(tables.string(mark.name)))])
             }
-            Action::Sum { stack, bytes, .. } => {
-                with_stack(stack, EventFields { size: Some(bytes), ..kind("sum") })
-            }
-            Action::Figure { .. } => kind("figure"),
-            Action::Snapshot => kind("snapshot"),
-            Action::GapBegin => kind("gap_begin"),
+            Action::Sum { stack, bytes, .. } => ("sum", vec![sized(bytes), on(stack)]),
+            Action::Figure { .. } => ("figure", Vec::new()),
+            Action::Snapshot => ("snapshot", Vec::new()),
+            Action::GapBegin => ("gap_begin", Vec::new()),
             Action::GapEnd { allocations, frees } => {
-                EventFields { allocations: Some(allocations), frees: Some(frees), ..kind("gap_end") }
+                let numbers = [("allocations", allocations), ("frees", frees)];
+                ("gap_end", numbers.map(|(key, number)| (key, Value::Id(number))).into())
             }
         }
     }
 
-    fn page_call(&self, stack: NodeId, plain: &'static str) -> EventFields<'a> {
-        let call = Some(call_kind(self.tables, stack).map_or(plain, Pseudo::label));
-        EventFields { call, kind: plain, ..EventFields::default() }
-    }
-
-    fn stack(&self, stack: NodeId) -> Option<Vec<&'a str>> {
-        let (tables, names) = (self.tables, self.names);
-        let steps = functions_of(tables, names, stack).take(self.options.frames);
-        (self.options.frames > 0)
-            .then(|| steps.map(|(_, step)| names.label(step.label).name.as_str()).collect())
+    /// The innermost functions of a stack.
+    fn stack(&self, stack: NodeId) -> Value {
+        let steps = functions_of(&self.loaded.tables, &self.loaded.names, stack).take(self.options.frames);
+        Value::List(steps.map(|(_, step)| Value::Function(step.label)).collect())
     }
 }
 
-fn write_line(out: &mut dyn Write, line: &impl Serialize) -> io::Result<()> {
-    serde_json::to_writer(&mut *out, line)?;
-    writeln!(out)
+fn id(number: Option<u32>) -> Value {
+    Value::known(number.map(|number| Value::Id(number.into())))
 }

@@ -10,29 +10,23 @@ use super::place::chain_of;
 use super::style::{Role, Style};
 use crate::options::DumpOptions;
 use analysis::format::counted;
-use analysis::{Names, Reason, call_kind, call_of, functions_of};
-use capture::{Action, Event, MarkKind, NodeId, ProcessId, Pseudo, ReallocOutcome, StringId, Tables};
+use analysis::{Reason, call_kind, call_of, functions_of};
+use capture::{Action, Event, MarkKind, NodeId, ProcessId, Pseudo, ReallocOutcome, Sample, StringId};
+use engine::Loaded;
 use std::io::{self, Write};
 
-/// Writes events as they arrive.
+/// Writes events, or samples, as they arrive.
 pub struct Dump<'a> {
     out: &'a mut dyn Write,
-    tables: &'a Tables,
-    names: &'a Names,
+    loaded: &'a Loaded,
     options: DumpOptions,
     style: Style,
 }
 
 impl<'a> Dump<'a> {
-    /// A dump of events of the capture that these tables belong to.
-    pub fn new(
-        out: &'a mut dyn Write,
-        tables: &'a Tables,
-        names: &'a Names,
-        options: DumpOptions,
-        style: Style,
-    ) -> Self {
-        Self { out, tables, names, options, style }
+    /// A dump of this capture.
+    pub fn new(out: &'a mut dyn Write, loaded: &'a Loaded, options: DumpOptions, style: Style) -> Self {
+        Self { out, loaded, options, style }
     }
 
     /// Writes one line.
@@ -42,7 +36,7 @@ impl<'a> Dump<'a> {
     pub fn event(&mut self, event: &Event) -> io::Result<()> {
         let (kind, rest, stack) = self.describe(&event.action);
         let time = format!("{:>6}.{:09}", event.time / 1_000_000_000, event.time % 1_000_000_000);
-        let thread = self.tables.threads.get(event.thread.index());
+        let thread = self.loaded.tables.threads.get(event.thread.index());
         let pid = thread.and_then(|thread| self.pid(thread.process));
         let number = |number: Option<u32>| number.map_or("?".to_owned(), |number| number.to_string());
         let who = format!("{}/{}", number(pid), number(thread.map(|thread| thread.tid)));
@@ -58,10 +52,20 @@ impl<'a> Dump<'a> {
         writeln!(self.out)
     }
 
+    /// The same of a sample.
+    pub(crate) fn sample(&mut self, sample: &Sample) -> io::Result<()> {
+        let Loaded { tables, names, .. } = self.loaded;
+        let (pid, tid) = tables.tasks.get(sample.task.index()).map_or((0, 0), |task| (task.pid, task.tid));
+        let steps = functions_of(tables, names, sample.stack).take(self.options.frames);
+        let stack: Vec<&str> = steps.map(|(_, step)| names.label(step.label).name.as_str()).collect();
+        let (seconds, stack) = (sample.time as f64 / 1e9, stack.join(" < "));
+        writeln!(self.out, "{seconds:.6} {pid}/{tid} cpu {} {}", sample.cpu, escape(&stack))
+    }
+
     /// The kind of event, its numbers, and its stack.
     fn describe(&self, action: &Action) -> (&'static str, String, Option<NodeId>) {
-        let call = |stack| call_of(self.tables, stack);
-        let kind = |stack, plain| call_kind(self.tables, stack).map_or(plain, Pseudo::label);
+        let call = |stack| call_of(&self.loaded.tables, stack);
+        let kind = |stack, plain| call_kind(&self.loaded.tables, stack).map_or(plain, Pseudo::label);
         let process = |id: ProcessId| self.pid(id).map_or("?".to_owned(), |pid| format!("pid {pid}"));
         match *action {
             Action::Alloc { address, size, alignment: 0, stack } => {
@@ -127,7 +131,7 @@ impl<'a> Dump<'a> {
                 ("pool realloc", text, Some(stack))
             }
             Action::Mark { mark } => {
-                let mark = self.tables.mark(mark).copied().unwrap_or_default();
+                let mark = self.loaded.tables.mark(mark).copied().unwrap_or_default();
                 let kind = match mark.kind {
                     MarkKind::Instant => "mark",
                     MarkKind::Begin => "mark begin",
@@ -153,16 +157,17 @@ impl<'a> Dump<'a> {
         if limit == 0 {
             return String::new();
         }
-        let text = chain_of(self.names, functions_of(self.tables, self.names, stack).enumerate(), limit);
+        let Loaded { tables, names, .. } = self.loaded;
+        let text = chain_of(names, functions_of(tables, names, stack).enumerate(), limit);
         if text.is_empty() { text } else { format!("  {text}") }
     }
 
     /// The name of a program's mark or pool.
     fn name(&self, name: StringId) -> String {
-        escape(self.tables.string(name)).to_string()
+        escape(self.loaded.tables.string(name)).to_string()
     }
 
     fn pid(&self, process: ProcessId) -> Option<u32> {
-        self.tables.processes.get(process.index()).map(|process| process.pid)
+        self.loaded.tables.processes.get(process.index()).map(|process| process.pid)
     }
 }
