@@ -17,6 +17,7 @@ mod value;
 
 pub use column::Column;
 pub use row::Row;
+pub(crate) use row::columns;
 pub(crate) use value::phrase;
 pub use value::{Fields, Value};
 

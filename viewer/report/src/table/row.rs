@@ -17,6 +17,14 @@ pub struct Row {
     pub is_minor: bool,
 }
 
+/// Columns, each beside what a row has in it, and the function that makes these cells of a row.
+macro_rules! columns {
+    (|$row:tt: $kind:ty| $($column:expr => $cell:expr),+ $(,)?) => {
+        ([$($column),+], |$row: $kind| [$($crate::table::Value::from($cell)),+])
+    };
+}
+pub(crate) use columns;
+
 impl Row {
     /// With these numbers about this.
     pub fn new(cells: impl Into<Vec<Value>>, name: impl Into<Value>) -> Self {

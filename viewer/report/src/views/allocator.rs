@@ -2,8 +2,8 @@
 
 use super::nothing::{nothing, unsampled};
 use super::numbers::heads;
-use crate::table::{Column, Document, Head, Row, Table, Title, Value, phrase};
-use analysis::{AllocatorTime, Amount, Metric, allocator_time};
+use crate::table::{Column, Document, Head, Row, Table, Title, Value, columns, phrase};
+use analysis::{AllocatorTime, Amount, LabelId, Metric, allocator_time};
 use engine::Loaded;
 
 /// The callers, the one whose calls take longest first.
@@ -12,35 +12,22 @@ pub fn allocator(loaded: &Loaded) -> Document {
     let rows = allocator_time(profile, tables, names);
     let total = profile.total.cpu;
     let [_, time] = heads(loaded, Metric::Cpu);
-    let columns = [
-        Column::field(""),
-        Column::new("samples", "samples"),
-        Column::shown("share").width(7),
-        Column::shown(time),
-        Column::new("allocate_samples", "in malloc"),
-        Column::new("free_samples", "in free"),
-        Column::field("hook_samples"),
-        Column::new("allocations", "allocations").width(12),
-        Column::new("bytes", "bytes"),
+    let (columns, cells) = columns![|(label, row): (LabelId, AllocatorTime)|
+        Column::field("") => Value::Who(label),
+        Column::new("samples", "samples") => Value::count(row.total().blocks),
+        Column::shown("share").width(7) => Value::Share(row.total().blocks, total.blocks),
+        Column::shown(time) => Value::Cpu(row.total().bytes),
+        Column::new("allocate_samples", "in malloc") => Value::count(row.allocate.blocks),
+        Column::new("free_samples", "in free") => Value::count(row.free.blocks),
+        Column::field("hook_samples") => Value::count(row.hooks.blocks),
+        Column::new("allocations", "allocations").width(12) => Value::count(row.allocated.blocks),
+        Column::new("bytes", "bytes") => Value::bytes(row.allocated.bytes),
     ];
     let (mut sum, mut in_hooks) = (Amount::ZERO, Amount::ZERO);
     let rows: Vec<Row> = (rows.into_iter())
         .map(|(label, row)| {
-            let AllocatorTime { allocate, free, hooks, allocated } = row;
-            let of_row = row.total();
-            (sum, in_hooks) = (sum + of_row, in_hooks + hooks);
-            let cells = [
-                Value::Who(label),
-                Value::count(of_row.blocks),
-                Value::Share(of_row.blocks, total.blocks),
-                Value::Cpu(of_row.bytes),
-                Value::count(allocate.blocks),
-                Value::count(free.blocks),
-                Value::count(hooks.blocks),
-                Value::count(allocated.blocks),
-                Value::bytes(allocated.bytes),
-            ];
-            Row::new(cells, Value::Function(label))
+            (sum, in_hooks) = (sum + row.total(), in_hooks + row.hooks);
+            Row::new(cells((label, row)), Value::Function(label))
         })
         .collect();
     let title = match total.is_zero() {

@@ -1,6 +1,6 @@
 //! `frees`: which stacks free the blocks of which others.
 
-use crate::table::{Below, Column, Document, Most, Row, Table, Title, Value, phrase};
+use crate::table::{Below, Column, Document, Most, Row, Table, Title, Value, columns, phrase};
 use analysis::lifetimes::{BlockStats, Endpoint, FreesRow, Order, Side};
 use analysis::{LabelId, Metric};
 use capture::NodeId;
@@ -33,15 +33,15 @@ impl Freer for LabelId {
 /// The rows of one side, each with those that free its blocks, or whose blocks it frees.
 pub fn frees<S: Freer>(rows: &[FreesRow<S>], side: Side, order: Order) -> Document {
     let heading = if side == Side::Allocations { "allocated by" } else { "freed by" };
+    let (columns, cells) = columns::<S>();
     let row = |row: &FreesRow<S>| {
         let name = row.endpoint.stack().map_or_else(|| said(row.endpoint), S::value);
-        let others = row.with.iter().map(|(other, stats)| Row::new(cells(*other, stats), said(*other)));
-        Row::new(cells(row.endpoint, &row.sum), name).below(others)
+        let others = row.with.iter().map(|(other, stats)| Row::new(cells((*other, stats)), said(*other)));
+        Row::new(cells((row.endpoint, &row.sum)), name).below(others)
     };
     let [_, noun] = S::WORDS;
     let below = Below { id: Some("with"), key: None, noun, most: Most::Rows(5) };
-    let table =
-        Table { noun, below, ..Table::new("rows", columns::<S>(), heading).rows(rows.iter().map(row)) };
+    let table = Table { noun, below, ..Table::new("rows", columns, heading).rows(rows.iter().map(row)) };
     Document {
         notes: notes(rows, side),
         fields: vec![("side", side.name().into()), ("by", order.name().into())],
@@ -51,35 +51,29 @@ pub fn frees<S: Freer>(rows: &[FreesRow<S>], side: Side, order: Order) -> Docume
 
 /// What became of blocks, or who allocated them.
 pub fn endpoints(rows: &[(Endpoint, BlockStats)], heading: &'static str) -> Table {
-    let rows = rows.iter().map(|(other, stats)| Row::new(cells(*other, stats), said(*other)));
-    Table::new("rows", columns::<NodeId>(), heading).rows(rows)
+    let (columns, cells) = columns();
+    let rows = rows.iter().map(|(other, stats)| Row::new(cells((*other, stats)), said(*other)));
+    Table::new("rows", columns, heading).rows(rows)
 }
 
-fn columns<S: Freer>() -> [Column; 8] {
+/// A side of frees, and what it did with blocks.
+type Party<'a, S> = (Endpoint<S>, &'a BlockStats);
+
+/// Columns, and what is in them for what one side did with blocks.
+fn columns<S: Freer>() -> ([Column; 8], impl Fn(Party<'_, S>) -> [Value; 8]) {
     let [field, _] = S::WORDS;
-    [
-        Column::field("party"),
-        Column::field(field),
-        Column::new("bytes", "bytes"),
-        Column::new("blocks", "blocks"),
-        Column::field("by_others"),
-        Column::shown("by others"),
-        Column::field("lifetimes"),
-        Column::shown("lifetime"),
-    ]
-}
-
-fn cells<S: Freer>(endpoint: Endpoint<S>, stats: &BlockStats) -> [Value; 8] {
-    let by_others = stats.by_others.blocks;
-    [
-        endpoint.name().into(),
-        endpoint.stack().map_or(Value::Unknown, |stack| stack.value().recorded()),
-        Value::bytes(stats.blocks.bytes),
-        Value::count(stats.blocks.blocks),
-        stats.by_others.into(),
-        if by_others == 0 { Value::Empty } else { Value::Share(by_others, stats.ended().blocks) },
-        Value::Ages(stats.ages.clone()),
-        stats.median().map_or(Value::Empty, Value::Age),
+    columns![|(endpoint, stats): Party<'_, S>|
+        Column::field("party") => endpoint.name(),
+        Column::field(field) => endpoint.stack().map_or(Value::Unknown, |stack| stack.value().recorded()),
+        Column::new("bytes", "bytes") => Value::bytes(stats.blocks.bytes),
+        Column::new("blocks", "blocks") => Value::count(stats.blocks.blocks),
+        Column::field("by_others") => stats.by_others,
+        Column::shown("by others") => match stats.by_others.blocks {
+            0 => Value::Empty,
+            blocks => Value::Share(blocks, stats.ended().blocks),
+        },
+        Column::field("lifetimes") => Value::Ages(stats.ages.clone()),
+        Column::shown("lifetime") => stats.median().map_or(Value::Empty, Value::Age),
     ]
 }
 

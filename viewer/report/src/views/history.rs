@@ -1,28 +1,36 @@
 //! `history`: everything that happened at one address.
 
-use crate::table::{Column, Document, Most, Row, Table, Title, Value, phrase};
+use crate::table::{Column, Document, Most, Row, Table, Title, Value, columns, phrase};
 use analysis::lifetimes::{Entry, Turn};
-use capture::NodeId;
 use engine::Loaded;
 
 /// The entries, oldest first; `earlier` more came before them.
 pub fn history(loaded: &Loaded, address: u64, entries: &[Entry], earlier: u64) -> Document {
     let number = Value::counted(earlier + entries.len() as u64, "event");
     let title = phrase![number, " of blocks at ", Value::Address(address)];
-    let columns = [
-        Column::new("time_ns", "seconds").width(16),
-        Column::new("pid", "pid").width(7),
-        Column::new("tid", "tid").width(7),
-        Column::field("turn"),
-        Column::field("address"),
-        Column::field("size"),
-        Column::field("old_address"),
-        Column::field("old_size"),
-        Column::field("new_address"),
-        Column::field("new_size"),
-        Column::field("stack"),
+    let tables = &loaded.tables;
+    let pid = |entry: &Entry| tables.processes.get(entry.process.index()).map(|process| process.pid);
+    let tid = |entry: &Entry| tables.threads.get(entry.thread?.index()).map(|thread| thread.tid);
+    let id = |number: Option<u32>| Value::known(number.map(|number| Value::Id(number.into())));
+    let (columns, cells) = columns![|entry: &Entry|
+        Column::new("time_ns", "seconds").width(16) => Value::Time(entry.at.time),
+        Column::new("pid", "pid").width(7) => id(pid(entry)),
+        Column::new("tid", "tid").width(7) => id(tid(entry)),
+        Column::field("turn") => entry.turn.name(),
+        Column::field("address") => Value::Address(entry.address),
+        Column::field("size") => Value::Id(entry.size),
+        Column::field("old_address") => Value::known(resized_from(entry).map(|(address, _)| Value::Address(address))),
+        Column::field("old_size") => Value::known(resized_from(entry).map(|(_, size)| Value::Id(size))),
+        Column::field("new_address") => Value::known(resized_to(entry).map(|(address, _)| Value::Address(address))),
+        Column::field("new_size") => Value::known(resized_to(entry).map(|(_, size)| Value::Id(size))),
+        Column::field("stack") => Value::Stack(entry.stack).recorded(),
     ];
-    let rows = entries.iter().map(|entry| row(loaded, entry));
+    let row = |entry: &Entry| {
+        let stack = Value::Stack(entry.stack).recorded();
+        let name = if stack == Value::Unknown { what(entry) } else { phrase![what(entry), "  ", stack] };
+        Row::new(cells(entry), name)
+    };
+    let rows = entries.iter().map(row);
     let table = Table {
         noun: "earlier event",
         most: Most::Last,
@@ -37,29 +45,16 @@ pub fn history(loaded: &Loaded, address: u64, entries: &[Entry], earlier: u64) -
     }
 }
 
-fn row(loaded: &Loaded, entry: &Entry) -> Row {
-    let id = |number: Option<u32>| number.map_or(Value::Unknown, |number| Value::Id(number.into()));
-    let process = loaded.tables.processes.get(entry.process.index());
-    let thread = entry.thread.and_then(|thread| loaded.tables.threads.get(thread.index()));
-    let block = |address, size| [Value::Address(address), Value::Id(size)];
-    let [old, new] = match entry.turn {
-        Turn::ResizedFrom { address, size } => [block(address, size), [Value::Unknown, Value::Unknown]],
-        Turn::ResizedTo { address, size } => [[Value::Unknown, Value::Unknown], block(address, size)],
-        _ => [[Value::Unknown, Value::Unknown], [Value::Unknown, Value::Unknown]],
-    };
-    let head = [
-        Value::Time(entry.at.time),
-        id(process.map(|process| process.pid)),
-        id(thread.map(|thread| thread.tid)),
-        entry.turn.name().into(),
-    ];
-    let cells = head.into_iter().chain(block(entry.address, entry.size)).chain(old).chain(new);
-    let cells: Vec<Value> = cells.chain([Value::Stack(entry.stack).recorded()]).collect();
-    let what = what(entry);
-    Row::new(
-        cells,
-        if entry.stack == NodeId::ROOT { what } else { phrase![what, "  ", Value::Stack(entry.stack)] },
-    )
+/// Address and size of the block that an entry's was before.
+fn resized_from(entry: &Entry) -> Option<(u64, u64)> {
+    let Turn::ResizedFrom { address, size } = entry.turn else { return None };
+    Some((address, size))
+}
+
+/// The same of what it became.
+fn resized_to(entry: &Entry) -> Option<(u64, u64)> {
+    let Turn::ResizedTo { address, size } = entry.turn else { return None };
+    Some((address, size))
 }
 
 fn what(entry: &Entry) -> Value {

@@ -6,12 +6,13 @@ use super::errors::asked_for;
 use super::footnotes::footnotes;
 use super::outside::outside_of_heap;
 use crate::ended::ended_text;
-use crate::table::{Column, Document, Head, Most, Readers, Row, Table, Title, Value, phrase};
+use crate::table::{Column, Document, Head, Most, Readers, Row, Table, Title, Value, columns, phrase};
 use analysis::{
-    Amount, Metric, ProcessTitles, Span, Spread, call_of, stack_states, state_share, thread_count,
+    Amount, Failure, Metric, ProcessProfile, ProcessTitles, Span, Spread, call_of, stack_states, state_share,
+    thread_count,
 };
 use capture::aggregate::AGGREGATE;
-use capture::{Clock, CpuSummary, FAILED_CALLS, ProcessId, Tables};
+use capture::{Clock, CpuSummary, FAILED_CALLS, Process, ProcessId, Tables};
 use engine::suppression::Left;
 use engine::{Loaded, MarkRow, PeakKind};
 use std::cmp::Reverse;
@@ -351,23 +352,14 @@ fn heaps(loaded: &Loaded) -> Table {
 }
 
 fn failures(loaded: &Loaded) -> Table {
-    let columns = [
-        Column::shown("calls"),
-        Column::shown("call").left().width(24),
-        Column::shown("largest"),
-        Column::shown("last after"),
-        Column::shown("held then"),
+    let (columns, cells) = columns![|row: &Failure|
+        Column::shown("calls") => Value::count(row.calls),
+        Column::shown("call").left().width(24) => call_of(&loaded.tables, row.node),
+        Column::shown("largest") => row.sizes.map_or_else(|| "?".into(), |(_, most)| asked_for(row, most)),
+        Column::shown("last after") => Value::Duration(row.last.time),
+        Column::shown("held then") => Value::bytes(row.held_last.bytes),
     ];
-    let rows = loaded.failures().into_iter().map(|row| {
-        let cells = [
-            Value::count(row.calls),
-            call_of(&loaded.tables, row.node).into(),
-            row.sizes.map_or_else(|| "?".into(), |(_, most)| asked_for(row, most)),
-            Value::Duration(row.last.time),
-            Value::bytes(row.held_last.bytes),
-        ];
-        Row::new(cells, Value::Stack(row.node))
-    });
+    let rows = loaded.failures().into_iter().map(|row| Row::new(cells(row), Value::Stack(row.node)));
     table("Failed allocations", columns, "stack", "more stack", rows)
 }
 
@@ -411,31 +403,22 @@ pub fn scans(loaded: &Loaded) -> Table {
 
 /// In order of their beginning; if there are too many, those that held most.
 fn processes(loaded: &Loaded, limit: usize) -> Table {
-    let columns = [
-        Column::shown("pid"),
-        Column::shown("allocations"),
-        Column::shown("peak"),
-        Column::shown("not freed"),
-        Column::shown("end").left().width(18),
+    let titles = ProcessTitles::new(&loaded.tables.processes);
+    let (columns, cells) = columns![|(row, profile): (&Process, &ProcessProfile)|
+        Column::shown("pid") => Value::Id(row.pid.into()),
+        Column::shown("allocations") => Value::count(profile.cost.allocated.blocks),
+        Column::shown("peak") => Value::bytes(profile.peak.held.bytes),
+        Column::shown("not freed") => Value::bytes(profile.cost.leaked.bytes),
+        Column::shown("end").left().width(18) => ended_text(profile.ended),
     ];
     let all: Vec<_> = loaded.tables.processes.iter().zip(&loaded.profile.processes).collect();
     let mut largest: Vec<usize> = (0..all.len()).collect();
     largest.sort_by_key(|&place| Reverse(all[place].1.peak.held.bytes));
     largest.truncate(limit);
     largest.sort_unstable();
-    let titles = ProcessTitles::new(&loaded.tables.processes);
     let hidden = all.len() - largest.len();
-    let rows = largest.iter().map(|&place| {
-        let (row, profile) = all[place];
-        let cells = [
-            Value::Id(row.pid.into()),
-            Value::count(profile.cost.allocated.blocks),
-            Value::bytes(profile.peak.held.bytes),
-            Value::bytes(profile.cost.leaked.bytes),
-            ended_text(profile.ended).into(),
-        ];
-        Row::new(cells, Value::name(&titles.of(row)))
-    });
+    let rows =
+        largest.iter().map(|&place| Row::new(cells(all[place]), Value::name(&titles.of(all[place].0))));
     let rest = (hidden > 0).then(|| Row::rest(hidden, "smaller process", "--limit"));
     Table { most: Most::All, ..table("Processes", columns, "name", "", rows.chain(rest)) }
 }

@@ -1,7 +1,7 @@
 //! `mapped`: memory that was mapped apart from the allocators.
 
 use super::{View, of_blocks};
-use crate::table::{Column, Document, Row, Table, Title, Value, phrase};
+use crate::table::{Column, Document, Row, Table, Title, Value, columns, phrase};
 use analysis::lifetimes::{Mapped, MappedRow};
 use engine::Loaded;
 
@@ -21,23 +21,14 @@ pub fn mapped(loaded: &Loaded, rows: &[MappedRow]) -> Document {
         Value::bytes(sum(|row| row.held)),
         " of that until the end"
     ];
-    let columns = [
-        Column::field("pid"),
-        Column::new("peak_bytes", "peak"),
-        Column::new("held_bytes", "held"),
-        Column::new("mapped_bytes", "mapped"),
-        Column::new("calls", "calls"),
+    let (columns, cells) = columns![|row: &MappedRow|
+        Column::field("pid") => Value::Process(row.process),
+        Column::new("peak_bytes", "peak") => Value::bytes(row.peak),
+        Column::new("held_bytes", "held") => Value::bytes(row.held),
+        Column::new("mapped_bytes", "mapped") => Value::bytes(row.mapped),
+        Column::new("calls", "calls") => Value::count(row.calls),
     ];
-    let row = |row: &MappedRow| {
-        let cells = [
-            Value::Process(row.process),
-            Value::bytes(row.peak),
-            Value::bytes(row.held),
-            Value::bytes(row.mapped),
-            Value::count(row.calls),
-        ];
-        Row::new(cells, Value::Stack(row.node))
-    };
+    let row = |row: &MappedRow| Row::new(cells(row), Value::Stack(row.node));
     let table = Table::new("rows", columns.map(|column| column.width(10)), "stack").named("stack");
     let sampled =
         loaded.profile.sampling.map(|_| "all mappings are recorded: these numbers are exact".into());

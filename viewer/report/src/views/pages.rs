@@ -1,6 +1,6 @@
 //! `pages`: whose blocks lie on which pages.
 
-use crate::table::{Below, Column, Document, Most, Readers, Row, Table, Title, Value, phrase};
+use crate::table::{Below, Column, Document, Most, Readers, Row, Table, Title, Value, columns, phrase};
 use analysis::allocator_library;
 use analysis::lifetimes::{FULLNESS, Heap, HighestBlock, PAGE, PageTable, StackPages};
 use engine::Loaded;
@@ -94,38 +94,27 @@ fn freed(loaded: &Loaded, table: &PageTable) -> Vec<Value> {
 
 /// The heaps of glibc's malloc, for people those with something free.
 fn heaps(loaded: &Loaded, table: &PageTable) -> Table {
-    let columns = [
-        Column::field("pid"),
-        Column::field("start"),
-        Column::field("end"),
-        Column::new("freed_under_bytes", "under"),
-        Column::new("freed_above_bytes", "above").width(8),
-        Column::new("page_bytes", "pages").width(8),
-        Column::shown("heap").width(8),
-        Column::shown("block").width(8),
-        Column::field("highest_block"),
+    let highest = |HighestBlock { address, size, node }| {
+        Value::Record(vec![
+            ("address", Value::Address(address)),
+            ("size", Value::bytes(size)),
+            ("stack", Value::Stack(node)),
+        ])
+    };
+    let (columns, cells) = columns![|heap: &Heap|
+        Column::field("pid") => Value::Process(heap.process),
+        Column::field("start") => Value::Address(heap.start),
+        Column::field("end") => Value::Address(heap.end),
+        Column::new("freed_under_bytes", "under") => Value::bytes(heap.under),
+        Column::new("freed_above_bytes", "above").width(8) => Value::bytes(heap.above),
+        Column::new("page_bytes", "pages").width(8) => Value::bytes(heap.used),
+        Column::shown("heap").width(8) => Value::bytes(heap.end - heap.start),
+        Column::shown("block").width(8) => heap.highest.map_or(Value::Empty, |block| Value::bytes(block.size)),
+        Column::field("highest_block") => heap.highest.map_or(Value::Unknown, highest),
     ];
     let row = |heap: &Heap| {
-        let highest = |HighestBlock { address, size, node }| {
-            Value::Record(vec![
-                ("address", Value::Address(address)),
-                ("size", Value::bytes(size)),
-                ("stack", Value::Stack(node)),
-            ])
-        };
-        let cells = [
-            Value::Process(heap.process),
-            Value::Address(heap.start),
-            Value::Address(heap.end),
-            Value::bytes(heap.under),
-            Value::bytes(heap.above),
-            Value::bytes(heap.used),
-            Value::bytes(heap.end - heap.start),
-            heap.highest.map_or(Value::Empty, |block| Value::bytes(block.size)),
-            heap.highest.map_or(Value::Unknown, highest),
-        ];
         let name = heap.highest.map_or("none: all freed".into(), |block| Value::Stack(block.node));
-        Row { is_minor: heap.under + heap.above == 0, ..Row::new(cells, name) }
+        Row { is_minor: heap.under + heap.above == 0, ..Row::new(cells(heap), name) }
     };
     let is_known = allocator_library(&loaded.tables).is_none() && table.freed() != (0, 0);
     let readers = if is_known { Readers::All } else { Readers::Programs };
@@ -134,37 +123,26 @@ fn heaps(loaded: &Loaded, table: &PageTable) -> Table {
 }
 
 fn stacks(table: &PageTable) -> Table {
-    let columns = [
-        Column::field("pid"),
-        Column::new("empty_bytes", "empty"),
-        Column::new("alone_bytes", "alone").width(8),
-        Column::new("page_bytes", "pages").width(8),
-        Column::shown("held").width(8),
-        Column::shown("blocks").width(8),
-        Column::shown("filled"),
-        Column::field("held"),
-        Column::field("shared_with"),
+    let shared = |&(stack, pages): &(usize, i64)| {
+        Value::Record(vec![("stack", Value::Id(stack as u64)), ("page_bytes", Value::bytes(pages))])
+    };
+    let (columns, cells) = columns![|(row, sharers): (&StackPages, &[(usize, i64)])|
+        Column::field("pid") => Value::Process(row.process),
+        Column::new("empty_bytes", "empty") => Value::bytes(row.empty),
+        Column::new("alone_bytes", "alone").width(8) => Value::bytes(row.pages.alone),
+        Column::new("page_bytes", "pages").width(8) => Value::bytes(row.pages.total),
+        Column::shown("held").width(8) => Value::bytes(row.held.bytes),
+        Column::shown("blocks").width(8) => Value::count(row.held.blocks),
+        Column::shown("filled") => Value::Share(row.held.bytes, row.pages.total),
+        Column::field("held") => row.held,
+        Column::field("shared_with") => Value::List(sharers.iter().map(shared).collect()),
     ];
     let row = |(row, sharers): (&StackPages, Vec<(usize, i64)>)| {
-        let shared = sharers.iter().map(|&(stack, pages)| {
-            Value::Record(vec![("stack", Value::Id(stack as u64)), ("page_bytes", Value::bytes(pages))])
-        });
-        let cells = [
-            Value::Process(row.process),
-            Value::bytes(row.empty),
-            Value::bytes(row.pages.alone),
-            Value::bytes(row.pages.total),
-            Value::bytes(row.held.bytes),
-            Value::count(row.held.blocks),
-            Value::Share(row.held.bytes, row.pages.total),
-            row.held.into(),
-            Value::List(shared.collect()),
-        ];
         let with = sharers.iter().take(2).map(|&(stack, pages)| {
             let other = Value::Stack(table.stacks[stack].node);
             Row::new([], phrase!["shares ", Value::bytes(pages), " with ", other])
         });
-        Row::new(cells, Value::Stack(row.node)).below(with)
+        Row::new(cells((row, &sharers)), Value::Stack(row.node)).below(with)
     };
     let sharers = table.sharers(WITH_SHARERS, SHARERS).into_iter().chain(std::iter::repeat(Vec::new()));
     let stacks = Table::new("stacks", columns, "stack").named("stack").titled("By stack");

@@ -1,7 +1,7 @@
 //! `reallocs`: blocks that are resized again and again, by `realloc` or by replacing them with larger ones.
 
 use super::{View, of_blocks};
-use crate::table::{Column, Document, Row, Table, Title, Value, phrase};
+use crate::table::{Column, Document, Row, Table, Title, Value, columns, phrase};
 use analysis::lifetimes::{ReallocRow, Reallocs};
 use engine::Loaded;
 
@@ -25,42 +25,27 @@ pub fn reallocs(loaded: &Loaded, rows: &[ReallocRow]) -> Document {
     ];
     let sampled = loaded.profile.sampling.is_some();
     let note = "the capture is sampled: a block and its resized successor are separate samples";
-    let columns = [
-        Column::new("chains", "chains"),
-        Column::new("resizes", "resizes"),
-        Column::new("longest", "longest"),
-        Column::new("moves", "moved"),
-        Column::new("copied_bytes", "copied"),
-        Column::field("replaced"),
-        Column::field("first_bytes"),
-        Column::shown("first"),
-        Column::field("last_bytes"),
-        Column::shown("last"),
-        Column::field("doublings"),
+    let (columns, cells) = columns![|row: &ReallocRow|
+        Column::new("chains", "chains") => Value::count(row.chains),
+        Column::new("resizes", "resizes") => Value::count(row.steps),
+        Column::new("longest", "longest") => Value::count(row.longest),
+        Column::new("moves", "moved") => Value::count(row.moves),
+        Column::new("copied_bytes", "copied") => Value::bytes(row.copied_bytes),
+        Column::field("replaced") => Value::Flag(row.is_replaced),
+        Column::field("first_bytes") => Value::bytes(row.first_bytes),
+        Column::shown("first") => Value::bytes(row.first_bytes / row.chains.max(1)),
+        Column::field("last_bytes") => Value::bytes(row.last_bytes),
+        Column::shown("last") => Value::bytes(row.last_bytes / row.chains.max(1)),
+        Column::field("doublings") => Value::known(row.advice().map(|advice| Value::count(advice.doublings))),
     ];
+    let row = |row: &ReallocRow| {
+        Row::new(cells(row), Value::Stack(row.node)).below(advice(row).map(|advice| Row::new([], advice)))
+    };
     let table = Table::new("rows", columns.map(|column| column.width(9)), "stack").named("stack");
     Document {
         notes: sampled.then(|| note.into()).into_iter().collect(),
         ..Document::new("reallocs", Title::Words(title), [table.rows(rows.iter().map(row))])
     }
-}
-
-fn row(row: &ReallocRow) -> Row {
-    let chains = row.chains.max(1);
-    let cells = [
-        Value::count(row.chains),
-        Value::count(row.steps),
-        Value::count(row.longest),
-        Value::count(row.moves),
-        Value::bytes(row.copied_bytes),
-        Value::Flag(row.is_replaced),
-        Value::bytes(row.first_bytes),
-        Value::bytes(row.first_bytes / chains),
-        Value::bytes(row.last_bytes),
-        Value::bytes(row.last_bytes / chains),
-        row.advice().map_or(Value::Unknown, |advice| Value::count(advice.doublings)),
-    ];
-    Row::new(cells, Value::Stack(row.node)).below(advice(row).map(|advice| Row::new([], advice)))
 }
 
 /// What would be better.

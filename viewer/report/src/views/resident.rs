@@ -1,7 +1,7 @@
 //! `resident`: what memory is actually resident, who allocated it, and who touched it.
 
 use crate::options::ResidentBy;
-use crate::table::{Column, Document, Most, Readers, Row, Table, Title, Value, phrase};
+use crate::table::{Column, Document, Most, Readers, Row, Table, Title, Value, columns, phrase};
 use analysis::{HeldRow, ResidencySums, ResidencyTable, Span, TouchRow};
 use capture::{NodeId, ProcessId};
 use engine::Loaded;
@@ -98,45 +98,27 @@ fn kinds(sums: &ResidencySums) -> Table {
 
 /// Each process, next to the resident size that the kernel reported.
 fn by_process(loaded: &Loaded, rows: &[(ProcessId, ResidencySums)]) -> Table {
-    let columns = [
-        Column::field("pid"),
-        Column::shown("resident").width(11),
-        Column::shown("heap").width(11),
-        Column::new("rss_bytes", "last RSS").width(11),
-        Column::field(""),
+    let (columns, cells) = columns![|(process, of): &(ProcessId, ResidencySums)|
+        Column::field("pid") => Value::Process(*process),
+        Column::shown("resident").width(11) => Value::bytes(of.total()),
+        Column::shown("heap").width(11) => Value::bytes(of.heap()),
+        Column::new("rss_bytes", "last RSS").width(11) => Value::known(loaded.last_rss(*process).map(Value::bytes)),
+        Column::field("") => Value::Record(sums(of)),
     ];
-    let rows = rows.iter().map(|(process, of)| {
-        let cells = [
-            Value::Process(*process),
-            Value::bytes(of.total()),
-            Value::bytes(of.heap()),
-            loaded.last_rss(*process).map_or(Value::Unknown, Value::bytes),
-            Value::Record(sums(of)),
-        ];
-        Row::new(cells, Value::Process(*process))
-    });
+    let rows = rows.iter().map(|row| Row::new(cells(row), Value::Process(row.0)));
     let table = Table::new("processes", columns, "process").titled("By process");
     Table { most: Most::All, ..table }.rows(rows)
 }
 
 fn by_allocation(rows: &[HeldRow]) -> Table {
-    let columns = [
-        Column::field("pid"),
-        Column::new("resident_bytes", "resident").width(11),
-        Column::new("untouched_bytes", "untouched").width(11),
-        Column::new("held_bytes", "held").width(11),
-        Column::new("blocks", "blocks").width(9),
+    let (columns, cells) = columns![|row: &HeldRow|
+        Column::field("pid") => Value::Process(row.process),
+        Column::new("resident_bytes", "resident").width(11) => Value::bytes(row.resident),
+        Column::new("untouched_bytes", "untouched").width(11) => Value::bytes(row.untouched()),
+        Column::new("held_bytes", "held").width(11) => Value::bytes(row.held.bytes),
+        Column::new("blocks", "blocks").width(9) => Value::count(row.held.blocks),
     ];
-    let row = |row: &HeldRow| {
-        let cells = [
-            Value::Process(row.process),
-            Value::bytes(row.resident),
-            Value::bytes(row.untouched()),
-            Value::bytes(row.held.bytes),
-            Value::count(row.held.blocks),
-        ];
-        Row::new(cells, Value::Stack(row.node))
-    };
+    let row = |row: &HeldRow| Row::new(cells(row), Value::Stack(row.node));
     let table = Table::new("held", columns, "stack").named("stack").titled("By allocating stack");
     table.rows(rows.iter().map(row))
 }

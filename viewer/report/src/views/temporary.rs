@@ -1,7 +1,7 @@
 //! `temporary`: short-lived allocations.
 
 use super::{View, of_blocks};
-use crate::table::{Column, Document, Row, Table, Title, Value, phrase};
+use crate::table::{Column, Document, Row, Table, Title, Value, columns, phrase};
 use analysis::lifetimes::{Temporary, TemporaryRow};
 use analysis::{Amount, Metric};
 
@@ -24,28 +24,18 @@ pub fn temporary(rows: &[TemporaryRow], limit_ns: u64) -> Document {
     let brief = rows.iter().fold(Amount::ZERO, |sum, row| sum + row.brief).blocks;
     let note =
         phrase!["brief: freed within ", Value::Duration(limit_ns), ", ", Value::counted(brief, "allocation")];
-    let columns = [
-        Column::field("allocated"),
-        Column::shown("allocations").width(12),
-        Column::field("immediate"),
-        Column::shown("temporary").width(12),
-        Column::shown("share").width(7),
-        Column::field("brief"),
-        Column::shown("brief").width(12),
+    let (columns, cells) = columns![|row: &TemporaryRow|
+        Column::field("allocated") => row.allocated,
+        Column::shown("allocations").width(12) => Value::count(row.allocated.blocks),
+        Column::field("immediate") => row.immediate,
+        Column::shown("temporary").width(12) => Value::count(row.immediate.blocks),
+        Column::shown("share").width(7) => Value::Share(row.immediate.blocks, row.allocated.blocks),
+        Column::field("brief") => row.brief,
+        Column::shown("brief").width(12) => Value::count(row.brief.blocks),
     ];
     let row = |row: &TemporaryRow| {
-        let (all, immediate) = (row.allocated.blocks, row.immediate.blocks);
-        let cells = [
-            row.allocated.into(),
-            Value::count(all),
-            row.immediate.into(),
-            Value::count(immediate),
-            Value::Share(immediate, all),
-            row.brief.into(),
-            Value::count(row.brief.blocks),
-        ];
         let is_minor = row.immediate.is_zero() && row.brief.is_zero();
-        Row { is_minor, ..Row::new(cells, Value::Stack(row.node)) }
+        Row { is_minor, ..Row::new(cells(row), Value::Stack(row.node)) }
     };
     let table = Table::new("rows", columns, "stack").named("stack").rows(rows.iter().map(row));
     Document {

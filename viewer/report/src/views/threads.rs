@@ -1,7 +1,7 @@
 //! `threads`: which threads allocate, which free, and what passes between them.
 
 use super::{View, of_blocks};
-use crate::table::{Below, Column, Document, Most, Readers, Row, Table, Title, Value, phrase};
+use crate::table::{Below, Column, Document, Most, Readers, Row, Table, Title, Value, columns, phrase};
 use analysis::Metric;
 use analysis::lifetimes::{CrossRow, PairRow, ThreadRow, ThreadTable, Threads};
 use std::cmp::Reverse;
@@ -25,36 +25,21 @@ pub fn threads(table: &ThreadTable) -> Document {
 }
 
 fn by_thread(rows: &[ThreadRow]) -> Table {
-    let columns = [
-        Column::field("allocated"),
-        Column::shown("allocations"),
-        Column::shown("bytes"),
-        Column::field("temporary"),
+    let (columns, cells) = columns![|row: &ThreadRow|
+        Column::field("allocated") => row.allocated,
+        Column::shown("allocations") => Value::count(row.allocated.blocks),
+        Column::shown("bytes") => Value::bytes(row.allocated.bytes),
+        Column::field("temporary") => row.temporary,
         // Where there is little room, the name matters more than a number that other views show as well.
-        Column::shown("temporary").minor(),
-        Column::field("freed"),
-        Column::shown("frees"),
-        Column::field("freed_of_others"),
-        Column::shown("of others"),
-        Column::field("left"),
-        Column::shown("not freed"),
+        Column::shown("temporary").minor() => Value::count(row.temporary.blocks),
+        Column::field("freed") => row.freed,
+        Column::shown("frees") => Value::count(row.freed.blocks),
+        Column::field("freed_of_others") => row.foreign,
+        Column::shown("of others") => Value::count(row.foreign.blocks),
+        Column::field("left") => row.left,
+        Column::shown("not freed") => Value::bytes(row.left.bytes),
     ];
-    let row = |row: &ThreadRow| {
-        let cells = [
-            row.allocated.into(),
-            Value::count(row.allocated.blocks),
-            Value::bytes(row.allocated.bytes),
-            row.temporary.into(),
-            Value::count(row.temporary.blocks),
-            row.freed.into(),
-            Value::count(row.freed.blocks),
-            row.foreign.into(),
-            Value::count(row.foreign.blocks),
-            row.left.into(),
-            Value::bytes(row.left.bytes),
-        ];
-        Row::new(cells, Value::Thread(row.thread))
-    };
+    let row = |row: &ThreadRow| Row::new(cells(row), Value::Thread(row.thread));
     let table = Table::new("threads", columns.map(|column| column.width(11)), "thread").named("thread");
     Table { noun: "more thread", ..table }.rows(rows.iter().map(row))
 }
@@ -84,31 +69,21 @@ fn pairs(pairs: &[PairRow]) -> Table {
 }
 
 fn by_stack(rows: &[CrossRow]) -> Table {
-    let columns = [
-        Column::field("from"),
-        Column::field("to"),
-        Column::new("blocks", "blocks").width(11),
-        Column::new("bytes", "bytes").width(11),
-        Column::field("allocated_by"),
-        Column::field("freed_by"),
+    let (columns, cells) = columns![|row: &CrossRow|
+        Column::field("from") => Value::Thread(row.from),
+        Column::field("to") => Value::Thread(row.to),
+        Column::new("blocks", "blocks").width(11) => Value::count(row.amount.blocks),
+        Column::new("bytes", "bytes").width(11) => Value::bytes(row.amount.bytes),
+        Column::field("allocated_by") => Value::Stack(row.allocated_by),
+        Column::field("freed_by") => Value::Stack(row.freed_by).recorded(),
     ];
     let row = |row: &CrossRow| {
-        let (from, to) = (Value::Thread(row.from), Value::Thread(row.to));
-        let freed_by = Value::Stack(row.freed_by).recorded();
-        let by = match freed_by {
+        let by = match Value::Stack(row.freed_by).recorded() {
             Value::Unknown => Value::Empty,
-            _ => phrase![": ", freed_by.clone()],
+            freed_by => phrase![": ", freed_by],
         };
-        let cells = [
-            from.clone(),
-            to.clone(),
-            Value::count(row.amount.blocks),
-            Value::bytes(row.amount.bytes),
-            Value::Stack(row.allocated_by),
-            freed_by,
-        ];
-        let passed = Row::new([], phrase![from, " → ", to, by]);
-        Row::new(cells, Value::Stack(row.allocated_by)).below([passed])
+        let passed = Row::new([], phrase![Value::Thread(row.from), " → ", Value::Thread(row.to), by]);
+        Row::new(cells(row), Value::Stack(row.allocated_by)).below([passed])
     };
     let below = Below { most: Most::All, ..Below::default() };
     let table = Table::new("crossing", columns, "allocated and freed by").titled("By stack");

@@ -1,7 +1,7 @@
 //! `timeline`: the heap over time, step by step.
 
 use super::fields::{sample_interval, span};
-use crate::table::{Column, Document, Head, Most, Row, Table, Title, Value};
+use crate::table::{Column, Document, Head, Most, Row, Table, Title, Value, columns};
 use analysis::{Amount, Bucket, Metric, Timeline, Track, resident};
 use capture::CounterKind;
 use engine::Loaded;
@@ -33,33 +33,22 @@ fn steps(loaded: &Loaded, timeline: &Timeline) -> Table {
         resident(&loaded.counters, kind, &loaded.tables.processes, ends)
     };
     let kernel = [CounterKind::Rss, CounterKind::Pss, CounterKind::Swap].map(of_kernel);
-    let columns = [
-        Column::new("end_ns", "until"),
-        Column::new("held_bytes", "held"),
-        Column::new("held_blocks", "blocks"),
-        Column::new("peak_bytes", "at most"),
-        Column::new("peak_blocks", "blocks"),
-        Column::new("allocations", "allocations"),
-        Column::new("bytes", "bytes"),
-        Column::new("frees", "frees"),
-        Column::new("freed_bytes", "freed"),
-        Column::new("rss_bytes", "resident"),
-        Column::new("pss_bytes", "proportional"),
-        Column::new("swap_bytes", "swapped"),
+    let read = |kind: usize, index: usize| Value::known(kernel[kind].get(index).copied().map(Value::bytes));
+    let (columns, cells) = columns![|(index, step): (usize, &Bucket)|
+        Column::new("end_ns", "until") => Value::Time(timeline.end_of(index)),
+        Column::new("held_bytes", "held") => Value::bytes(step.held.bytes),
+        Column::new("held_blocks", "blocks") => Value::count(step.held.blocks),
+        Column::new("peak_bytes", "at most") => Value::bytes(step.peak.bytes),
+        Column::new("peak_blocks", "blocks") => Value::count(step.peak.blocks),
+        Column::new("allocations", "allocations") => Value::count(step.allocated.blocks),
+        Column::new("bytes", "bytes") => Value::bytes(step.allocated.bytes),
+        Column::new("frees", "frees") => Value::count(step.freed.blocks),
+        Column::new("freed_bytes", "freed") => Value::bytes(step.freed.bytes),
+        Column::new("rss_bytes", "resident") => read(0, index),
+        Column::new("pss_bytes", "proportional") => read(1, index),
+        Column::new("swap_bytes", "swapped") => read(2, index),
     ];
-    let row = |(index, step): (usize, &Bucket)| {
-        let pair = |Amount { blocks, bytes }| [Value::bytes(bytes), Value::count(blocks)];
-        let calls = |amount| {
-            let [bytes, blocks] = pair(amount);
-            [blocks, bytes]
-        };
-        let read = kernel.each_ref().map(|sizes| Value::known(sizes.get(index).copied().map(Value::bytes)));
-        let numbers = [pair(step.held), pair(step.peak), calls(step.allocated), calls(step.freed)];
-        let end = Value::Time(timeline.end_of(index));
-        let cells = [end].into_iter().chain(numbers.into_iter().flatten()).chain(read);
-        Row::new(cells.collect::<Vec<_>>(), Value::Empty)
-    };
-    let rows = timeline.buckets.iter().enumerate().map(row);
+    let rows = timeline.buckets.iter().enumerate().map(|step| Row::new(cells(step), Value::Empty));
     Table { most: Most::All, ..Table::new("steps", columns, "").rows(rows) }
 }
 

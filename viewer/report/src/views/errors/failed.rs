@@ -7,9 +7,10 @@
 //!     main  table.cpp:13
 //! ```
 
-use crate::table::{Column, Row, Table, Value, phrase};
+use crate::table::{Column, Row, Table, Value, columns, phrase};
 use crate::views::thread_number;
 use analysis::{Failure, Reason, call_of, process_name};
+use capture::{ProcessId, ThreadId};
 use engine::Loaded;
 
 /// Most threads that a row names.
@@ -17,26 +18,38 @@ const THREADS: usize = 3;
 
 /// The most recent failure first.
 pub(super) fn table(loaded: &Loaded) -> Table {
-    let columns = [
-        "call",
-        "error",
-        "calls",
-        "bytes",
-        "smallest",
-        "largest",
-        "overflow",
-        "alignment",
-        "first_ns",
-        "last_ns",
-        "held_first",
-        "held_last",
-        "pid",
-        "process",
-        "threads",
-        "stack",
+    let is_known = |thread: &ThreadId| thread.index() < loaded.tables.threads.len();
+    let overflow = |(count, size): (u64, u64)| {
+        Value::Record(vec![("count", Value::count(count)), ("size", Value::bytes(size))])
+    };
+    let process = |id: ProcessId| loaded.tables.processes.get(id.index()).map(process_name);
+    let threads = |row: &Failure| row.threads.iter().copied().filter(is_known).map(Value::Thread).collect();
+    let (columns, cells) = columns![|row: &Failure|
+        Column::field("call") => call_of(&loaded.tables, row.node),
+        Column::field("error") => Value::known(row.reason.name()),
+        Column::field("calls") => Value::count(row.calls),
+        Column::field("bytes") => Value::bytes(row.bytes),
+        Column::field("smallest") => Value::known(row.sizes.map(|(least, _)| Value::bytes(least))),
+        Column::field("largest") => Value::known(row.sizes.map(|(_, most)| Value::bytes(most))),
+        Column::field("overflow") => Value::known(row.factors.map(overflow)),
+        Column::field("alignment") => match row.alignment {
+            0 => Value::Unknown,
+            alignment => Value::bytes(alignment),
+        },
+        Column::field("first_ns") => Value::Time(row.first.time),
+        Column::field("last_ns") => Value::Time(row.last.time),
+        Column::field("held_first") => row.held_first,
+        Column::field("held_last") => row.held_last,
+        Column::field("pid") => Value::Process(row.process),
+        Column::field("process") => Value::known(process(row.process)),
+        Column::field("threads") => Value::List(threads(row)),
+        Column::field("stack") => Value::Stack(row.node),
     ];
-    let rows = loaded.failures().into_iter().map(|row| self::row(loaded, row));
-    Table::new("failed", columns.map(Column::field), "").spaced().rows(rows)
+    let rows = loaded.failures().into_iter().map(|row| {
+        let frames = Row::new([], Value::Frames(row.node));
+        Row::new(cells(row), what(loaded, row)).below([Row::new([], held(row)), frames])
+    });
+    Table::new("failed", columns, "").spaced().rows(rows)
 }
 
 /// The number of such calls and their sizes, for a summary; none if there were none.
@@ -79,37 +92,9 @@ pub(super) fn notes(loaded: &Loaded) -> [(bool, &'static str); 3] {
     ]
 }
 
-fn row(loaded: &Loaded, row: &Failure) -> Row {
-    let process = loaded.tables.processes.get(row.process.index());
-    let overflow = |(count, size): (u64, u64)| {
-        Value::Record(vec![("count", Value::count(count)), ("size", Value::bytes(size))])
-    };
-    let cells = [
-        call_of(&loaded.tables, row.node).into(),
-        Value::known(row.reason.name()),
-        Value::count(row.calls),
-        Value::bytes(row.bytes),
-        row.sizes.map_or(Value::Unknown, |(least, _)| Value::bytes(least)),
-        row.sizes.map_or(Value::Unknown, |(_, most)| Value::bytes(most)),
-        row.factors.map_or(Value::Unknown, overflow),
-        if row.alignment == 0 { Value::Unknown } else { Value::bytes(row.alignment) },
-        Value::Time(row.first.time),
-        Value::Time(row.last.time),
-        row.held_first.into(),
-        row.held_last.into(),
-        Value::Process(row.process),
-        Value::known(process.map(process_name)),
-        Value::List(
-            row.threads
-                .iter()
-                .copied()
-                .filter(|thread| thread.index() < loaded.tables.threads.len())
-                .map(Value::Thread)
-                .collect(),
-        ),
-        Value::Stack(row.node),
-    ];
-    let held = match row.calls {
+/// What the process held when calls failed.
+fn held(row: &Failure) -> Value {
+    match row.calls {
         1 => phrase!["the process held ", row.held_first],
         _ => phrase![
             "the process held ",
@@ -118,8 +103,7 @@ fn row(loaded: &Loaded, row: &Failure) -> Row {
             row.held_last,
             " at the last"
         ],
-    };
-    Row::new(cells, what(loaded, row)).below([Row::new([], held), Row::new([], Value::Frames(row.node))])
+    }
 }
 
 /// Who asked for how much, and when.
