@@ -1,9 +1,9 @@
 //! The columns of numbers before a name.
 
-use super::estimate::{marked, relative};
 use super::style::{Role, Style};
-use super::units::Units;
-use analysis::format::{bytes, count, percent};
+use super::words::words;
+use crate::table::Value;
+use crate::views::Numbers;
 use analysis::{Amount, Metric, Spread};
 use engine::Loaded;
 
@@ -13,19 +13,17 @@ const SHARE: usize = 7;
 /// Writes amounts in the same columns, row after row.
 #[derive(Clone, Copy)]
 pub(super) struct Columns<'a> {
+    loaded: &'a Loaded,
+    numbers: Numbers,
     pub(super) metric: Metric,
     pub(super) total: Amount,
-    /// Numbers are estimates, and each row shows its error.
-    pub(super) sampled: bool,
-    units: Units,
     pub(super) style: &'a Style,
 }
 
 impl<'a> Columns<'a> {
     /// For rows of a capture in this metric, with this total.
-    pub(super) fn new(loaded: &Loaded, metric: Metric, total: Amount, style: &'a Style) -> Self {
-        let sampled = loaded.profile.sampling.is_some() && metric.is_of_memory();
-        Self { metric, total, sampled, units: Units::of(loaded, metric), style }
+    pub(super) fn new(loaded: &'a Loaded, metric: Metric, total: Amount, style: &'a Style) -> Self {
+        Self { loaded, numbers: Numbers::of(loaded, metric, total), metric, total, style }
     }
 
     /// Columns that [`Self::row`] takes.
@@ -40,38 +38,26 @@ impl<'a> Columns<'a> {
     /// `  12.3 MiB   45.6 %       1,234  `: the ranking number comes first. In a sampled capture it is
     /// followed by its error, as in ` ≈12.3 MiB   ±5.1 %   45.6 %      ≈1,234  `.
     pub(super) fn row(&self, amount: Amount, spread: Spread) -> String {
-        let (first, second) = self.pair(amount, spread);
-        let share = percent(self.metric.rank(amount), self.metric.rank(self.total));
-        let first = self.style.paint(Role::Value, format!("{first:>NUMBER$}"));
-        let error = match (self.sampled, self.metric.counts_blocks()) {
-            (false, _) => String::new(),
-            (true, true) => relative(spread.blocks_error(), amount.blocks),
-            (true, false) => relative(spread.bytes_error(), amount.bytes),
-        };
-        let error = self.error(&error);
-        format!("{first}  {error}{share:>SHARE$}  {second:>NUMBER$}  ")
-    }
-
-    /// A column that exists only for sampled captures.
-    fn error(&self, text: &str) -> String {
-        if self.sampled { format!("{text:>SHARE$}  ") } else { String::new() }
+        let cells = self.numbers.cells(amount, spread);
+        let (first, others) = self.laid(cells.iter().map(|cell| self.said(cell)));
+        format!("{}{others}", self.style.paint(Role::Value, first))
     }
 
     /// Columns that a row takes in this capture.
     pub(super) fn width(&self) -> usize {
-        Self::WIDTH + if self.sampled { Self::ERROR } else { 0 }
+        Self::WIDTH + if self.numbers.are_estimates { Self::ERROR } else { 0 }
     }
 
     /// The header of such rows.
     pub(super) fn header(&self) -> String {
-        let (first, second) = self.units.heads();
-        let error = self.error("error");
-        format!("{first:>NUMBER$}  {error}{:>SHARE$}  {second:>NUMBER$}  ", "share")
+        let columns = self.numbers.columns().into_iter();
+        let (first, others) = self.laid(columns.map(|column| column.title.unwrap_or_default().into_owned()));
+        first + &others
     }
 
     /// The ranking number alone.
     pub(super) fn single(&self, amount: Amount, spread: Spread) -> String {
-        format!("{:>NUMBER$}", self.pair(amount, spread).0)
+        format!("{:>NUMBER$}", self.said(&self.numbers.pair(amount, spread)[0]))
     }
 
     /// The header of such a column.
@@ -79,12 +65,15 @@ impl<'a> Columns<'a> {
         format!("{name:>NUMBER$}")
     }
 
-    fn pair(&self, amount: Amount, spread: Spread) -> (String, String) {
-        if !self.sampled {
-            return self.units.pair(amount);
-        }
-        let bytes = marked(bytes(amount.bytes), spread.bytes_error());
-        let blocks = marked(count(amount.blocks), spread.blocks_error());
-        if self.metric.counts_blocks() { (blocks, bytes) } else { (bytes, blocks) }
+    /// The first of these texts, and the others, each as wide as its column.
+    fn laid(&self, texts: impl Iterator<Item = String>) -> (String, String) {
+        let columns = self.numbers.columns();
+        let mut texts = texts.zip(&columns).map(|(text, column)| format!("{text:>0$}", column.width));
+        let first = texts.next().unwrap_or_default();
+        (first, texts.fold("  ".to_owned(), |others, text| others + &text + "  "))
+    }
+
+    fn said(&self, value: &Value) -> String {
+        words(self.loaded, value, usize::MAX)
     }
 }

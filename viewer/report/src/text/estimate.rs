@@ -38,11 +38,6 @@ pub(super) fn held(amount: Amount, spread: Spread) -> String {
     format!("{} in {}", bytes(amount, spread), counted(amount, spread, "block"))
 }
 
-/// A number in a column, marked with `≈` if it is an estimate.
-pub(super) fn marked(text: String, error: i64) -> String {
-    if error > 0 { format!("≈{text}") } else { text }
-}
-
 /// The standard error relative to the number, `±5.1 %`.
 pub(super) fn relative(error: i64, number: i64) -> String {
     if error == 0 || number == 0 {
@@ -82,7 +77,6 @@ mod tests {
         ] {
             assert_eq!(held(amount, spread), expected);
         }
-        assert_eq!(marked("7".to_owned(), 1) + &marked("7".to_owned(), 0), "≈77");
     }
 
     /// Check errors relative to their numbers, from none to more than all.

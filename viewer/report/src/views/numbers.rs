@@ -17,7 +17,11 @@ pub(crate) struct Numbers {
 impl Numbers {
     /// For rows of a capture in this metric.
     pub(crate) fn new(loaded: &Loaded, metric: Metric) -> Self {
-        let total = metric.of(&loaded.profile.total);
+        Self::of(loaded, metric, metric.of(&loaded.profile.total))
+    }
+
+    /// The same with this total.
+    pub(crate) fn of(loaded: &Loaded, metric: Metric, total: Amount) -> Self {
         let are_estimates = loaded.profile.sampling.is_some() && metric.is_of_memory();
         Self { metric, total, are_estimates, heads: heads(loaded, metric) }
     }
