@@ -35,7 +35,8 @@ pub trait Watch {
     fn born(&mut self, birth: &Birth, old: Option<&Life<Self::Attached>>) -> Self::Attached;
 
     /// A block died.
-    fn died(&mut self, life: &Life<Self::Attached>, death: &Death);
+    #[inline]
+    fn died(&mut self, _life: &Life<Self::Attached>, _death: &Death) {}
 
     /// In an aggregated capture: what happened to a stack's blocks since the last snapshot.
     fn moved(&mut self, _at: Instant, _process: ProcessId, _node: NodeId, _moved: &Moved) {}
@@ -87,9 +88,6 @@ impl Watch for () {
 
     #[inline]
     fn born(&mut self, _: &Birth, _: Option<&Life<()>>) {}
-
-    #[inline]
-    fn died(&mut self, _: &Life<()>, _: &Death) {}
 }
 
 /// Two observers of one pass.

@@ -37,8 +37,6 @@ impl Watch for Suspects {
 
     fn born(&mut self, _: &Birth, _: Option<&Life<()>>) {}
 
-    fn died(&mut self, _: &Life<()>, _: &Death) {}
-
     fn freed_invalid(&mut self, _: Instant, free: &InvalidFree) {
         if self.found < self.limit {
             self.found += 1;

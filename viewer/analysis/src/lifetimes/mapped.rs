@@ -1,6 +1,6 @@
 //! Who maps memory apart from the allocators: pools, caches, files, and what an interpreter has for its objects.
 
-use crate::count::watch::{Birth, Death, Instant, Life, Mapping, Watch};
+use crate::count::watch::{Birth, Instant, Life, Mapping, Watch};
 use capture::{NodeId, ProcessId};
 use hashbrown::HashMap;
 use std::cmp::Reverse;
@@ -39,8 +39,6 @@ impl Watch for Mapped {
     type Attached = ();
 
     fn born(&mut self, _: &Birth, _: Option<&Life<()>>) {}
-
-    fn died(&mut self, _: &Life<()>, _: &Death) {}
 
     fn mapped(&mut self, _: Instant, mapping: &Mapping) {
         let Mapping { process, node, change, is_before } = *mapping;

@@ -3,7 +3,7 @@
 use super::size::{SizeClass, usable_by_glibc};
 use crate::base::cost::Amount;
 use crate::count::tally::Tally;
-use crate::count::watch::{Birth, Death, Life, Watch};
+use crate::count::watch::{Birth, Life, Watch};
 use capture::{NodeId, Sampling, Tables};
 use hashbrown::HashMap;
 use std::cmp::Reverse;
@@ -73,6 +73,4 @@ impl Watch for Sizes {
         let slack = usable_by_glibc(birth.size).saturating_sub(birth.size);
         self.slack.entry(class).or_insert_with(new).add_part(birth.size, slack);
     }
-
-    fn died(&mut self, _: &Life<()>, _: &Death) {}
 }

@@ -65,8 +65,6 @@ impl Watch for Records {
     fn born(&mut self, _: &Birth, _: Option<&Life<()>>) {
         self.0 += 1;
     }
-
-    fn died(&mut self, _: &Life<()>, _: &Death) {}
 }
 
 struct Writer<'w, 'a> {

@@ -3,8 +3,8 @@
 use super::cpu::CpuUnit;
 use super::escape::escape;
 use super::estimate;
-use super::line::{Line, print};
-use super::style::{Role, Style};
+use super::line::Line;
+use super::style::Role;
 use super::words::words;
 use crate::table::Value;
 use crate::views::{after_end, losses, outside_of_heap, snapshot_note, unsampled};
@@ -12,19 +12,8 @@ use analysis::format::{counted, counted as plain, duration};
 use analysis::{Amount, Metric, Profile, Span, seems_later};
 use engine::suppression::Left;
 use engine::{Loaded, Seen};
-use std::io::{self, Write};
 
 /// `app.memprof: 12.3 MiB in 4 blocks, held at the peak after 1.20 s`, and warnings.
-pub(super) fn headline(
-    out: &mut dyn Write,
-    loaded: &Loaded,
-    metric: Metric,
-    style: &Style,
-) -> io::Result<()> {
-    print(out, &lines(loaded, metric), style)
-}
-
-/// The same as lines.
 pub(super) fn lines(loaded: &Loaded, metric: Metric) -> Vec<Line> {
     let profile = &loaded.profile;
     let (amount, spread) = (metric.of(&profile.total), metric.of(&profile.total_spread));
@@ -148,12 +137,7 @@ fn hidden(loaded: &Loaded, seen: &Seen, metric: Metric) -> Option<Line> {
     Some(vec![(Role::Detail, text)])
 }
 
-/// Writes one line saying that numbers are estimates, if so, then one for each reason why they may be too low.
-pub(super) fn warnings(out: &mut dyn Write, loaded: &Loaded, style: &Style) -> io::Result<()> {
-    print(out, &warning_lines(loaded), style)
-}
-
-/// The same as lines.
+/// One line saying that numbers are estimates, if so, then one for each reason why they may be too low.
 pub(super) fn warning_lines(loaded: &Loaded) -> Vec<Line> {
     let snapshot = snapshot_note(loaded).map(|text| vec![(Role::Detail, format!("  {text}"))]);
     let notes = estimate::note(loaded).into_iter().chain(snapshot);

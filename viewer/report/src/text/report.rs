@@ -2,6 +2,7 @@
 
 use super::columns::Columns;
 use super::document::write_tables;
+use super::line::print;
 use super::style::{Role, Style};
 use super::words::words;
 use super::{functions, headline, stacks, tree};
@@ -24,7 +25,7 @@ pub fn report(
     style: &Style,
 ) -> io::Result<()> {
     let metric = options.metric;
-    headline::headline(out, loaded, metric, style)?;
+    print(out, &headline::lines(loaded, metric), style)?;
     let total = metric.of(&loaded.profile.total);
     if total.is_zero() {
         return writeln!(out, "{}", words(loaded, &nothing(loaded, metric), usize::MAX));

@@ -11,7 +11,8 @@
 
 use super::escape::escape;
 use super::estimate;
-use super::headline::{span, warnings};
+use super::headline::{span, warning_lines};
+use super::line::print;
 use super::style::{Role, Style};
 use analysis::format::{bytes, count, counted, duration, percent};
 use analysis::{Amount, Profile, Span, Spread, Timeline, Track, resident};
@@ -42,7 +43,7 @@ pub fn timeline(out: &mut dyn Write, loaded: &Loaded, timeline: &Timeline, style
     let file = escape(&loaded.source.file);
     let title = format!("{file}{}: {}", span(profile.span), peak(profile));
     writeln!(out, "{}", style.paint(Role::Heading, title))?;
-    warnings(out, loaded, style)?;
+    print(out, &warning_lines(loaded), style)?;
     let steps = &timeline.buckets;
     let top = steps.iter().map(|step| step.peak.bytes).max().unwrap_or(0).max(1);
     writeln!(out)?;
