@@ -11,7 +11,7 @@ use capture::{
 use serde::{Deserialize, Serialize};
 
 /// Version of the stored results and states: increase it when any of the structures in them changes.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// Steps of the stored timeline.
 pub const STEPS: usize = 2048;
