@@ -231,6 +231,13 @@ impl<T: Copy> BlockTable<T> {
         self.blocks.get(slot.0 as usize)
     }
 
+    /// What is in the place of the block that is added after so many others, if that is one where a block was.
+    #[inline]
+    pub fn hole(&self, others: usize) -> Option<&T> {
+        let hole = self.holes.get(self.holes.len().checked_sub(1)?.checked_sub(others)?)?;
+        self.blocks.get(*hole as usize)
+    }
+
     /// All blocks, in no order.
     pub fn iter(&self) -> impl Iterator<Item = (u64, &T)> {
         let used = |parts: &[u32; PARTS]| {
@@ -348,6 +355,18 @@ mod tests {
         assert_eq!(blocks.len(), 6);
         blocks.clear();
         assert!(blocks.is_empty() && blocks.iter().next().is_none());
+    }
+
+    /// Check that blocks are kept where others were, those that are gone last first.
+    #[test]
+    fn holes_are_filled_from_the_last_one_on() {
+        let mut blocks = BlockTable::default();
+        (1..=3).for_each(|number| drop(blocks.insert(number << 4, number)));
+        assert_eq!(blocks.hole(0), None);
+        assert_eq!([3, 1].map(|number| blocks.remove(number << 4)), [Some(3), Some(1)]);
+        assert_eq!([0, 1, 2].map(|others| blocks.hole(others).copied()), [Some(1), Some(3), None]);
+        blocks.insert(0x50, 5);
+        assert_eq!((blocks.hole(0), blocks.hole(1)), (Some(&3), None));
     }
 
     /// Check that a program that uses ever new addresses does not take ever more memory.

@@ -3,6 +3,7 @@
 use super::sites::SiteId;
 use capture::{BlockNumber, BlockSlot, BlockTable, Seed, ThreadId, Vacancy};
 use serde::{Deserialize, Serialize};
+use std::hint::black_box;
 
 /// Most bytes of a block: the address space of a process. A larger size is the capture's error.
 pub(crate) const MAX_BLOCK: u64 = 1 << 47;
@@ -108,10 +109,18 @@ impl<K: Copy> Heap<K> {
         self.blocks.slot(address)
     }
 
-    /// Who allocated the block that is kept here.
+    /// Who allocated the block that is kept here. Reads the block to its ends, which may be in two cache lines.
     #[inline]
-    pub(crate) fn site(&self, slot: BlockSlot) -> Option<SiteId> {
-        self.blocks.at(slot).map(|block| block.site)
+    pub(crate) fn glance(&self, slot: BlockSlot) -> Option<SiteId> {
+        let block = self.blocks.at(slot)?;
+        black_box((block.size, block.epoch));
+        Some(block.site)
+    }
+
+    /// Reads where a block will be kept that is added after so many others.
+    #[inline]
+    pub(crate) fn glance_at_hole(&self, others: usize) {
+        black_box(self.blocks.hole(others).map(|block| (block.size, block.epoch)));
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = Block<K>> {

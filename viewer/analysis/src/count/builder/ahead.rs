@@ -56,30 +56,36 @@ impl<W: Watch> ProfileBuilder<'_, W> {
     #[inline(never)]
     fn prefetch(&self, events: &[Event]) {
         let mut places = [Place::Row(None); AHEAD];
+        let mut added = 0;
         for (place, event) in places.iter_mut().zip(events) {
-            *place = self.place_of(event);
+            *place = self.place_of(event, &mut added);
         }
         let mut rows = [None; AHEAD];
         for (row, place) in rows.iter_mut().zip(places) {
             *row = match place {
                 Place::Row(row) => row,
-                Place::Block(heap, slot) => heap.site(slot),
+                Place::Block(heap, slot) => heap.glance(slot),
             };
         }
         black_box(rows.iter().flatten().fold(0, |all, row| all ^ self.sites.glance(*row)));
     }
 
-    /// What says in which row an event will most likely count.
-    fn place_of(&self, event: &Event) -> Place<'_, W::Attached> {
+    /// What says in which row an event will most likely count. `added` is how many blocks there are more by then.
+    #[inline(always)]
+    fn place_of(&self, event: &Event, added: &mut usize) -> Place<'_, W::Attached> {
         let place = match event.action {
             Action::Alloc { address, stack, .. } => self.heap_of(event).map(|process| {
                 // The address is not in the heap as a rule: the probe reads the slot where the new block will go.
                 black_box(process.heap.slot(address));
+                process.heap.glance_at_hole(*added);
+                *added += 1;
                 Place::Row(self.sites.last_of(stack))
             }),
-            Action::Free { address, .. } | Action::ReallocBegin { address, .. } => self
-                .heap_of(event)
-                .and_then(|process| Some(Place::Block(&process.heap, process.heap.slot(address)?))),
+            Action::Free { address, .. } | Action::ReallocBegin { address, .. } => {
+                *added = added.saturating_sub(1);
+                let process = self.heap_of(event);
+                process.and_then(|process| Some(Place::Block(&process.heap, process.heap.slot(address)?)))
+            }
             _ => None,
         };
         place.unwrap_or(Place::Row(None))
