@@ -54,5 +54,5 @@ pub(crate) use plan::Plan;
 pub(crate) use sample_writer::SampleWriter;
 pub(crate) use sampled::Sampled;
 pub(crate) use sampler::Sampler;
-pub(crate) use stacks::remark_on_unkept;
+pub(crate) use stacks::remark_on_cut;
 pub use unwind_again::{UnwoundAgain, unwind_again};

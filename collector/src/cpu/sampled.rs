@@ -14,6 +14,6 @@ pub(crate) struct Sampled {
     pub(crate) nameless: u64,
     /// Process records that were lost.
     pub(crate) untold: u64,
-    /// Stacks that there was no room for.
-    pub(crate) unkept: u64,
+    /// Stacks without room for all of their frames.
+    pub(crate) cut: u64,
 }

@@ -1,8 +1,16 @@
 //! Sampled stacks, each stored once.
 //!
 //! A program takes new paths for as long as it runs: when compilers run on a system that is sampled as a whole, each
-//! sample adds two or three new stack nodes. Each takes some 80 bytes here and in the writer, so their number is
-//! limited, as agents' memory for stacks is.
+//! sample adds two or three new stack nodes, and a function that calls itself at two places takes another path of
+//! hundreds of frames each time. Each node takes some 60 bytes here and in the writer, so their number is limited.
+//!
+//! A stack takes at most a small share of the room that is left. If it needs more, it keeps its outermost frames and
+//! the innermost one, with a marker in place of those between:
+//!
+//! ```text
+//!  _start < main < layout < rank < visit < visit < visit < visit < visit < visit < compare
+//!  └──────── known ───────────┘   └─ the share ─┘ [stack table full]              └ kept ┘
+//! ```
 
 use super::batch::{Batch, Step};
 use capture::Pseudo;
@@ -13,8 +21,15 @@ use unwind::End;
 /// The stack without frames.
 pub(super) const EMPTY: u32 = 0;
 
-/// Most stacks, including those that only lead to others: as many as an agent has room for.
-const MOST: usize = 1 << 24;
+/// Most stacks, including those that only lead to others, before the innermost frames of stacks without room are all
+/// that is added.
+const MOST: usize = 1 << 22;
+
+/// A stack takes one in so many of the places that are left: two thousand at first, more than a stack has frames.
+const SHARE: usize = 1 << 11;
+
+/// One in so many places is kept for the innermost frames of stacks without room.
+const RESERVE: usize = 8;
 
 /// The stacks seen so far.
 #[derive(Debug)]
@@ -37,18 +52,36 @@ impl Stacks {
         Stacks { most, steps: FxHashMap::default(), ids: FxHashMap::default() }
     }
 
-    /// The stack in which `step` is called from `parent`; `None` if there is no room for another stack.
-    pub(super) fn node(&mut self, parent: u32, step: Step, batch: &mut Batch) -> Option<u32> {
-        if self.ids.len() < self.most {
-            return Some(self.enter(parent, step, batch));
+    /// The stack with these steps, the outermost first, and whether it has all of them.
+    pub(super) fn stack(&mut self, steps: impl Iterator<Item = Step>, batch: &mut Batch) -> (u32, bool) {
+        let mut room = self.most.saturating_sub(self.ids.len()) / SHARE;
+        let (mut stack, mut left_out) = (EMPTY, None);
+        let mut is_whole = true;
+        for step in steps {
+            if left_out.is_some() {
+                is_whole = false;
+            } else if let Some(known) = self.known(stack, step) {
+                stack = known;
+                continue;
+            } else if room > 0 {
+                room -= 1;
+                stack = self.enter(stack, step, batch);
+                continue;
+            }
+            left_out = Some(step);
         }
-        self.ids.get(&(parent, *self.steps.get(&step)?)).copied()
+        let Some(innermost) = left_out else { return (stack, true) };
+        if self.ids.len() >= self.most + self.most / RESERVE {
+            return (self.enter(EMPTY, Step::End(Pseudo::StackTableFull), batch), false);
+        }
+        if !is_whole {
+            stack = self.enter(stack, Step::End(Pseudo::StackTableFull), batch);
+        }
+        (self.enter(stack, innermost, batch), is_whole)
     }
 
-    /// The stack that stands for all those without room.
-    #[cold]
-    pub(super) fn full(&mut self, batch: &mut Batch) -> u32 {
-        self.enter(EMPTY, Step::End(Pseudo::StackTableFull), batch)
+    fn known(&self, parent: u32, step: Step) -> Option<u32> {
+        self.ids.get(&(parent, *self.steps.get(&step)?)).copied()
     }
 
     fn enter(&mut self, parent: u32, step: Step, batch: &mut Batch) -> u32 {
@@ -66,12 +99,12 @@ impl Stacks {
 }
 
 /// What the user is told about stacks without room.
-pub(crate) fn remark_on_unkept(stacks: u64) -> Option<String> {
+pub(crate) fn remark_on_cut(stacks: u64) -> Option<String> {
     (stacks > 0).then(|| {
         format!(
-            "Stacks of samples that could not be kept: {stacks}. They show as [stack table full]: a recording \
-             holds 16 million different frames in stacks of samples. Sample less often (--frequency), or \
-             continue in another capture (--max-size)."
+            "Stacks of samples without room for all of their frames: {stacks}. [stack table full] stands for those \
+             that are left out: a recording holds 4 million different frames in stacks of samples. Sample less \
+             often (--frequency), or continue in another capture (--max-size)."
         )
     })
 }
@@ -94,32 +127,48 @@ mod tests {
         Step::Code { module: 0, address, exact: true }
     }
 
-    /// Check that the number of stacks is limited, that known stacks are still found then, and that all others share
-    /// one.
-    #[test]
-    fn stacks_have_an_end() {
-        let (mut stacks, mut batch) = (Stacks::of_at_most(100), Batch::default());
-        let mut nodes = Vec::new();
-        for address in 0..100 {
-            let parent = nodes.last().copied().unwrap_or(EMPTY);
-            nodes.push(stacks.node(parent, step(address % 10), &mut batch).unwrap());
-        }
-        assert_eq!(nodes, Vec::from_iter(1..=100));
-        for address in 0..1000 {
-            assert_eq!(stacks.node(EMPTY, step(address + 1), &mut batch), None);
-        }
-        assert_eq!([stacks.full(&mut batch), stacks.full(&mut batch)], [101, 101]);
-        assert_eq!(stacks.node(EMPTY, step(0), &mut batch), Some(1));
-        assert_eq!(stacks.node(99, step(9), &mut batch), Some(100));
-        assert_eq!((batch.nodes.len(), stacks.ids.len()), (101, 101));
-        assert!(stacks.steps.len() <= 11 && batch.nodes[100] == (EMPTY, Step::End(Pseudo::StackTableFull)));
+    fn steps(addresses: impl IntoIterator<Item = u64>) -> impl Iterator<Item = Step> {
+        addresses.into_iter().map(step)
     }
 
-    /// Check that nothing is said if there was room; otherwise, how many stacks were dropped.
+    /// Check that stacks without room keep their outermost frames and the innermost one, that known stacks are still
+    /// found, and that even the former have an end.
     #[test]
-    fn unkept_stacks_are_told() {
-        assert_eq!(remark_on_unkept(0), None);
-        let told = remark_on_unkept(7).unwrap();
-        assert!(told.contains("kept: 7. ") && !told.contains("  ") && told.ends_with('.'), "{told}");
+    fn stacks_have_an_end() {
+        let (mut stacks, mut batch) = (Stacks::of_at_most(4 * SHARE), Batch::default());
+        assert_eq!(stacks.stack(steps(0..4), &mut batch), (4, true));
+        assert_eq!(stacks.stack(steps([0, 1, 2, 7, 8]), &mut batch), (6, true));
+        // By now there is room for three; the innermost one is kept in any case.
+        assert_eq!(stacks.stack(steps(10..14), &mut batch), (10, true));
+        assert_eq!(stacks.stack(steps(20..29), &mut batch), (15, false));
+        let full = Step::End(Pseudo::StackTableFull);
+        assert_eq!(
+            batch.nodes[10..],
+            [(0, step(20)), (11, step(21)), (12, step(22)), (13, full), (14, step(28))]
+        );
+        let again = [(); 2].map(|()| stacks.stack(steps(20..29), &mut batch).1);
+        assert_eq!(again, [false, true], "each goes on from what is known");
+
+        for address in 100.. {
+            let before = batch.nodes.len();
+            let (stack, is_whole) = stacks.stack(steps(1000 * address..1000 * address + 50), &mut batch);
+            if batch.nodes.len() == before {
+                break;
+            }
+            assert!(!is_whole && batch.nodes.len() - before <= 5, "{stack}");
+        }
+        assert_eq!(stacks.ids.len(), batch.nodes.len());
+        assert!((0..=2).contains(&(batch.nodes.len() - (4 * SHARE + 4 * SHARE / RESERVE))));
+        assert_eq!(stacks.stack(steps([0, 1]), &mut batch), (2, true));
+        let (last, is_whole) = stacks.stack(steps([5]), &mut batch);
+        assert!(!is_whole && batch.nodes[last as usize - 1] == (EMPTY, full));
+    }
+
+    /// Check that nothing is said if there was room; otherwise, how many stacks are cut.
+    #[test]
+    fn cut_stacks_are_told() {
+        assert_eq!(remark_on_cut(0), None);
+        let told = remark_on_cut(7).unwrap();
+        assert!(told.contains("frames: 7. ") && !told.contains("  ") && told.ends_with('.'), "{told}");
     }
 }

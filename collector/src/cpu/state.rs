@@ -198,14 +198,9 @@ impl State {
         let mut inner = Vec::new();
         kernel.frames(chain, batch, |frame| inner.push(Step::Kernel(frame)));
         let outermost = end.map(Step::End).into_iter().chain(self.frames.iter().rev().copied());
-        let node = outermost.chain(inner).try_fold(EMPTY, |node, step| stacks.node(node, step, batch));
-        Some(match node {
-            Some(node) => (task, node, end),
-            None => {
-                self.sampled.unkept += 1;
-                (task, stacks.full(batch), Some(Pseudo::StackTableFull))
-            }
-        })
+        let (node, is_whole) = stacks.stack(outermost.chain(inner), batch);
+        self.sampled.cut += u64::from(!is_whole);
+        Some((task, node, if is_whole { end } else { Some(Pseudo::StackTableFull) }))
     }
 
     /// Updates whose faults are wanted, if their events do not decide that already.

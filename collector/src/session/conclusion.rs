@@ -13,7 +13,7 @@ use crate::base::name_search::NameSearch;
 use crate::base::options::Options;
 use crate::cpu::Sampled;
 use crate::cpu::without_agent::remark_on_programs_without_agent;
-use crate::cpu::{remark_on_nameless, remark_on_unkept};
+use crate::cpu::{remark_on_cut, remark_on_nameless};
 use crate::writer::pipeline::Pipeline;
 use crate::writer::symbolize::{Wanted, symbolize};
 use capture::{CollectorCost, Ended, Process, Summary};
@@ -76,7 +76,7 @@ impl Conclusion {
             scanned.remark(),
             closed.remark_on_missed(),
             remark_on_nameless(sampled.nameless, sampled.untold),
-            remark_on_unkept(sampled.unkept),
+            remark_on_cut(sampled.cut),
             self.names_scripts.then(|| virtual_machine::remark(&executables(&whole.pipeline))).flatten(),
             self.follows.then(|| remark_on_programs_without_agent(&sampled.without_agent)).flatten(),
         ];
