@@ -72,7 +72,7 @@ pub use count::profile::{
 };
 pub use count::row_totals::{ProcessAnomalies, RowTotals};
 pub use count::samples::{SampleSites, add_idle_threads, name_threads, owners, threads};
-pub use count::tally::Tally;
+pub use count::tally::{Tallies, Tally};
 pub use count::totals::Totals;
 pub use count::watch::{Birth, Death, End, Instant, InvalidFree, Left, Life, Mapping, Moved, Stage, Watch};
 pub use counting::{Counting, Results, STEPS, VERSION};

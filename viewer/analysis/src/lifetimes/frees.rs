@@ -12,12 +12,12 @@
 use super::age::Age;
 use crate::base::cost::Amount;
 use crate::base::named::named;
-use crate::count::tally::Tally;
+use crate::count::tally::Tallies;
 use crate::count::watch::{Birth, Death, End, Life, Watch};
 use crate::names::frames::meaningful;
 use crate::names::table::{LabelId, Names};
 use crate::query::expression::Selection;
-use capture::{NodeId, ProcessId, Sampling, Tables, ThreadId};
+use capture::{NodeId, ProcessId, Tables, ThreadId};
 use hashbrown::HashMap;
 use std::cmp::Reverse;
 use std::hash::Hash;
@@ -26,11 +26,10 @@ use std::hash::Hash;
 /// process.
 #[derive(Debug)]
 pub struct Frees {
-    sampling: Option<Sampling>,
     /// Sums are kept for each thread that frees.
     by_threads: bool,
     /// For each pair: all blocks, and those freed by another thread than the one that allocated them.
-    sums: HashMap<Pair, [Tally; 2]>,
+    sums: Tallies<Pair, 2>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -216,8 +215,7 @@ impl BlockStats {
 impl Frees {
     /// For the capture with these tables.
     pub fn new(tables: &Tables) -> Self {
-        let sampling = Sampling::new(tables.metadata.sample_interval);
-        Self { sampling, by_threads: false, sums: HashMap::new() }
+        Self { by_threads: false, sums: Tallies::new(tables) }
     }
 
     /// The same with sums for each thread that frees, for a selection among them: see [`Self::keep_freed_by`].
@@ -229,7 +227,7 @@ impl Frees {
     /// Drops blocks that were not freed by a selected stack. The thread of a stack is the one that freed, if threads
     /// are told apart; otherwise it has none.
     pub fn keep_freed_by(&mut self, selection: &mut Selection<'_>) {
-        self.sums.retain(|pair, _| {
+        self.sums.retain(|pair| {
             let stack = pair.end.stack();
             stack.is_some_and(|stack| selection.contains(pair.process, pair.thread, stack))
         });
@@ -284,11 +282,7 @@ impl Frees {
 
     /// Who allocated blocks, what became of them, and how many there were, one by one.
     pub fn passed(self) -> impl Iterator<Item = Passed> {
-        let mut sums: Vec<(Pair, [Tally; 2])> = self.sums.into_iter().collect();
-        sums.sort_unstable_by_key(|(pair, _)| *pair);
-        let amounts = |at: usize| Tally::amounts(sums.iter().map(|(_, tallies)| &tallies[at]));
-        let (blocks, by_others) = (amounts(0), amounts(1));
-        sums.into_iter().zip(blocks).zip(by_others).map(|(((pair, _), blocks), by_others)| {
+        self.sums.finish().map(|(pair, [blocks, by_others])| {
             let Pair { process, allocated_by, end, age, thread: _ } = pair;
             Passed {
                 process,
@@ -321,7 +315,7 @@ impl Watch for Frees {
             thread: freed_by.filter(|_| self.by_threads),
             age,
         };
-        let [all, by_others] = self.sums.entry(pair).or_insert_with(|| [Tally::new(self.sampling); 2]);
+        let [all, by_others] = self.sums.of(pair);
         all.add(life.size);
         if freed_by.is_some_and(|thread| thread != life.thread) {
             by_others.add(life.size);

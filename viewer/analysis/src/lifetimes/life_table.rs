@@ -6,19 +6,16 @@
 use super::age::Age;
 use super::size::SizeClass;
 use crate::base::cost::Amount;
-use crate::count::tally::Tally;
+use crate::count::tally::Tallies;
 use crate::count::watch::{Birth, Death, Life, Watch};
-use capture::{NodeId, Sampling, Tables};
-use hashbrown::HashMap;
+use capture::{NodeId, Tables};
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
 
 /// Observes a pass for lifetimes.
 #[derive(Debug)]
 pub struct Lifetimes {
-    sampling: Option<Sampling>,
-    stacks: HashMap<(NodeId, Age), Tally>,
-    map: BTreeMap<(SizeClass, Age), Tally>,
+    stacks: Tallies<(NodeId, Age)>,
+    map: Tallies<(SizeClass, Age)>,
 }
 
 /// The result.
@@ -55,17 +52,13 @@ pub struct Cell {
 impl Lifetimes {
     /// For the capture with these tables.
     pub fn new(tables: &Tables) -> Self {
-        let sampling = Sampling::new(tables.metadata.sample_interval);
-        Self { sampling, stacks: HashMap::new(), map: BTreeMap::new() }
+        Self { stacks: Tallies::new(tables), map: Tallies::new(tables) }
     }
 
     /// Finishes the tables.
     pub fn finish(self) -> LifeTable {
-        let mut rows: Vec<((NodeId, Age), Tally)> = self.stacks.into_iter().collect();
-        rows.sort_unstable_by_key(|(key, _)| *key);
-        let amounts = Tally::amounts(rows.iter().map(|(_, tally)| tally));
         let mut stacks: Vec<LifeRow> = Vec::new();
-        for (((node, age), _), amount) in rows.into_iter().zip(amounts) {
+        for ((node, age), [amount]) in self.stacks.finish() {
             match stacks.last_mut().filter(|row| row.node == node) {
                 Some(row) => {
                     row.total += amount;
@@ -75,8 +68,7 @@ impl Lifetimes {
             }
         }
         stacks.sort_by_key(|row| (Reverse((row.total.blocks, row.total.bytes)), row.node));
-        let amounts = Tally::amounts(self.map.values());
-        let map = self.map.keys().zip(amounts).map(|(&(size, age), amount)| Cell { size, age, amount });
+        let map = self.map.finish().map(|((size, age), [amount])| Cell { size, age, amount });
         LifeTable { stacks, map: map.collect() }
     }
 }
@@ -91,9 +83,7 @@ impl Watch for Lifetimes {
 
     fn died(&mut self, life: &Life<u64>, death: &Death) {
         let age = Age::at(death, life.attached);
-        let sampling = self.sampling;
-        let new = || Tally::new(sampling);
-        self.stacks.entry((life.node, age)).or_insert_with(new).add(life.size);
-        self.map.entry((SizeClass::of(life.size), age)).or_insert_with(new).add(life.size);
+        self.stacks.add((life.node, age), life.size);
+        self.map.add((SizeClass::of(life.size), age), life.size);
     }
 }

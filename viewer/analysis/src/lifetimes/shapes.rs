@@ -4,18 +4,16 @@
 use super::age::Age;
 use super::size::SizeClass;
 use crate::base::cost::Amount;
-use crate::count::tally::Tally;
+use crate::count::tally::Tallies;
 use crate::count::watch::{Birth, Death, Life, Watch};
-use capture::{NodeId, ProcessId, Sampling, Tables};
-use hashbrown::HashMap;
+use capture::{NodeId, ProcessId, Tables};
 use std::collections::BTreeMap;
 
 /// Observes a pass for sizes and lifetimes by stack.
 #[derive(Debug)]
 pub struct Shapes {
-    sampling: Option<Sampling>,
-    sizes: HashMap<(ProcessId, NodeId, SizeClass), Tally>,
-    ages: HashMap<(ProcessId, NodeId, Age), Tally>,
+    sizes: Tallies<(ProcessId, NodeId, SizeClass)>,
+    ages: Tallies<(ProcessId, NodeId, Age)>,
 }
 
 /// The blocks of one stack of one process by class.
@@ -43,30 +41,21 @@ pub struct Shape {
 impl Shapes {
     /// For the capture with these tables.
     pub fn new(tables: &Tables) -> Self {
-        let sampling = Sampling::new(tables.metadata.sample_interval);
-        Self { sampling, sizes: HashMap::new(), ages: HashMap::new() }
+        Self { sizes: Tallies::new(tables), ages: Tallies::new(tables) }
     }
 
     /// One shape for each stack of a process, in order.
     pub fn finish(self) -> Vec<StackShape> {
         let mut shapes: BTreeMap<(ProcessId, NodeId), StackShape> = BTreeMap::new();
         let new = |process, node| StackShape { process, node, sizes: Vec::new(), ages: Vec::new() };
-        for ((process, node, class), amount) in amounts(self.sizes) {
+        for ((process, node, class), [amount]) in self.sizes.finish() {
             shapes.entry((process, node)).or_insert_with(|| new(process, node)).sizes.push((class, amount));
         }
-        for ((process, node, age), amount) in amounts(self.ages) {
+        for ((process, node, age), [amount]) in self.ages.finish() {
             shapes.entry((process, node)).or_insert_with(|| new(process, node)).ages.push((age, amount));
         }
         shapes.into_values().collect()
     }
-}
-
-/// Ordered by key, in whole blocks.
-fn amounts<K: Ord + Copy>(tallies: HashMap<K, Tally>) -> Vec<(K, Amount)> {
-    let mut rows: Vec<(K, Tally)> = tallies.into_iter().collect();
-    rows.sort_unstable_by_key(|(key, _)| *key);
-    let amounts = Tally::amounts(rows.iter().map(|(_, tally)| tally));
-    rows.iter().map(|(key, _)| *key).zip(amounts).collect()
 }
 
 impl Shape {
@@ -82,16 +71,11 @@ impl Watch for Shapes {
     type Attached = u64;
 
     fn born(&mut self, birth: &Birth, _: Option<&Life<u64>>) -> u64 {
-        let (class, sampling) = (SizeClass::of(birth.size), self.sampling);
-        let key = (birth.process, birth.node, class);
-        self.sizes.entry(key).or_insert_with(|| Tally::new(sampling)).add(birth.size);
+        self.sizes.add((birth.process, birth.node, SizeClass::of(birth.size)), birth.size);
         birth.at.time
     }
 
     fn died(&mut self, life: &Life<u64>, death: &Death) {
-        let age = Age::at(death, life.attached);
-        let sampling = self.sampling;
-        let key = (life.process, life.node, age);
-        self.ages.entry(key).or_insert_with(|| Tally::new(sampling)).add(life.size);
+        self.ages.add((life.process, life.node, Age::at(death, life.attached)), life.size);
     }
 }

@@ -9,18 +9,16 @@
 //! A `realloc` counts as neither: the block goes on as another.
 
 use crate::base::cost::Amount;
-use crate::count::tally::Tally;
+use crate::count::tally::Tallies;
 use crate::count::watch::{Birth, Death, End, Life, Watch};
-use capture::{NodeId, Sampling, Tables};
-use hashbrown::HashMap;
+use capture::{NodeId, Tables};
 use std::cmp::Reverse;
 
 /// Observes a pass for temporary allocations.
 #[derive(Debug)]
 pub struct Temporary {
     limit_ns: u64,
-    sampling: Option<Sampling>,
-    rows: HashMap<NodeId, [Tally; 3]>,
+    rows: Tallies<NodeId, 3>,
 }
 
 /// How much of a stack's allocations was temporary.
@@ -39,22 +37,16 @@ pub struct TemporaryRow {
 impl Temporary {
     /// Blocks that were freed in less than `limit_ns` nanoseconds are brief.
     pub fn new(limit_ns: u64, tables: &Tables) -> Self {
-        Self { limit_ns, sampling: Sampling::new(tables.metadata.sample_interval), rows: HashMap::new() }
-    }
-
-    fn row(&mut self, node: NodeId) -> &mut [Tally; 3] {
-        self.rows.entry(node).or_insert_with(|| [Tally::new(self.sampling); 3])
+        Self { limit_ns, rows: Tallies::new(tables) }
     }
 
     /// The stacks with any temporary allocations, those with most immediate ones first.
     pub fn finish(self) -> Vec<TemporaryRow> {
-        let mut rows: Vec<(NodeId, [Tally; 3])> = self.rows.into_iter().collect();
-        rows.sort_unstable_by_key(|(node, _)| *node);
-        let [allocated, immediate, brief] =
-            [0, 1, 2].map(|column: usize| Tally::amounts(rows.iter().map(|(_, tallies)| &tallies[column])));
-        let columns = allocated.into_iter().zip(immediate).zip(brief);
-        let rows = rows.iter().zip(columns).map(|((node, _), ((allocated, immediate), brief))| {
-            TemporaryRow { node: *node, allocated, immediate, brief }
+        let rows = self.rows.finish().map(|(node, [allocated, immediate, brief])| TemporaryRow {
+            node,
+            allocated,
+            immediate,
+            brief,
         });
         let mut rows: Vec<TemporaryRow> = rows.collect();
         let rank = |row: &TemporaryRow| {
@@ -70,14 +62,14 @@ impl Watch for Temporary {
     type Attached = u64;
 
     fn born(&mut self, birth: &Birth, _: Option<&Life<u64>>) -> u64 {
-        self.row(birth.node)[0].add(birth.size);
+        self.rows.of(birth.node)[0].add(birth.size);
         birth.at.time
     }
 
     fn died(&mut self, life: &Life<u64>, death: &Death) {
         let End::Freed { is_temporary, .. } = death.end else { return };
         let is_brief = death.at.time.saturating_sub(life.attached) < self.limit_ns;
-        let [_, immediate, brief] = self.row(life.node);
+        let [_, immediate, brief] = self.rows.of(life.node);
         if is_temporary {
             immediate.add(life.size);
         }

@@ -7,19 +7,19 @@
 //! ```
 
 use crate::base::cost::Amount;
-use crate::count::tally::Tally;
+use crate::count::tally::Tallies;
 use crate::count::watch::{Birth, Death, End, Life, Watch};
-use capture::{NodeId, Sampling, Tables, ThreadId};
+use capture::{NodeId, Tables, ThreadId};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 /// Observes a pass for threads.
 #[derive(Debug)]
 pub struct Threads {
-    sampling: Option<Sampling>,
-    allocated: BTreeMap<ThreadId, [Tally; 2]>,
-    pairs: BTreeMap<(ThreadId, Option<ThreadId>), Tally>,
-    crossing: BTreeMap<Crossing, Tally>,
+    /// All that a thread allocated, and what of that was temporary.
+    allocated: Tallies<ThreadId, 2>,
+    pairs: Tallies<(ThreadId, Option<ThreadId>)>,
+    crossing: Tallies<Crossing>,
 }
 
 /// The threads and stacks that allocated and freed.
@@ -82,34 +82,23 @@ pub struct CrossRow {
 impl Threads {
     /// For the capture with these tables.
     pub fn new(tables: &Tables) -> Self {
-        Self {
-            sampling: Sampling::new(tables.metadata.sample_interval),
-            allocated: BTreeMap::new(),
-            pairs: BTreeMap::new(),
-            crossing: BTreeMap::new(),
-        }
+        Self { allocated: Tallies::new(tables), pairs: Tallies::new(tables), crossing: Tallies::new(tables) }
     }
 
     /// Finishes the tables.
     pub fn finish(self) -> ThreadTable {
-        let amounts = Tally::amounts(self.pairs.values());
-        let pairs = self.pairs.keys().zip(amounts).map(|(&(from, to), amount)| PairRow { from, to, amount });
+        let pairs = self.pairs.finish().map(|((from, to), [amount])| PairRow { from, to, amount });
         let pairs: Vec<PairRow> = pairs.collect();
-        let amounts = Tally::amounts(self.crossing.values());
-        let mut crossing: Vec<CrossRow> = (self.crossing.keys().zip(amounts))
-            .map(|(&(from, to, allocated_by, freed_by), amount)| CrossRow {
-                from,
-                to,
-                allocated_by,
-                freed_by,
-                amount,
-            })
-            .collect();
+        let row = |((from, to, allocated_by, freed_by), [amount]): (Crossing, [Amount; 1])| CrossRow {
+            from,
+            to,
+            allocated_by,
+            freed_by,
+            amount,
+        };
+        let mut crossing: Vec<CrossRow> = self.crossing.finish().map(row).collect();
         crossing.sort_by_key(|row| Reverse((row.amount.bytes, row.amount.blocks)));
 
-        let allocated = Tally::amounts(self.allocated.values().map(|[allocated, _]| allocated));
-        let temporary = Tally::amounts(self.allocated.values().map(|[_, temporary]| temporary));
-        let own = self.allocated.keys().zip(allocated.into_iter().zip(temporary));
         let empty = |thread| ThreadRow {
             thread,
             allocated: Amount::ZERO,
@@ -119,7 +108,7 @@ impl Threads {
             left: Amount::ZERO,
         };
         let mut threads: BTreeMap<ThreadId, ThreadRow> = BTreeMap::new();
-        for (&thread, (allocated, temporary)) in own {
+        for (thread, [allocated, temporary]) in self.allocated.finish() {
             threads.insert(thread, ThreadRow { allocated, temporary, ..empty(thread) });
         }
         for pair in &pairs {
@@ -143,26 +132,23 @@ impl Watch for Threads {
     type Attached = ();
 
     fn born(&mut self, birth: &Birth, _: Option<&Life<()>>) {
-        let sampling = self.sampling;
-        let [allocated, _] = self.allocated.entry(birth.thread).or_insert_with(|| [Tally::new(sampling); 2]);
-        allocated.add(birth.size);
+        self.allocated.of(birth.thread)[0].add(birth.size);
     }
 
     fn died(&mut self, life: &Life<()>, death: &Death) {
-        let new = || Tally::new(self.sampling);
         let (to, stack) = match death.end {
             End::Freed { thread, stack, is_temporary } => {
                 if is_temporary {
-                    self.allocated.entry(life.thread).or_insert_with(|| [new(); 2])[1].add(life.size);
+                    self.allocated.of(life.thread)[1].add(life.size);
                 }
                 (Some(thread), stack)
             }
             End::Resized { thread, stack, .. } => (Some(thread), stack),
             End::Displaced { .. } | End::Left { .. } => (None, NodeId::ROOT),
         };
-        self.pairs.entry((life.thread, to)).or_insert_with(new).add(life.size);
+        self.pairs.add((life.thread, to), life.size);
         if let Some(to) = to.filter(|&to| to != life.thread) {
-            self.crossing.entry((life.thread, to, life.node, stack)).or_insert_with(new).add(life.size);
+            self.crossing.add((life.thread, to, life.node, stack), life.size);
         }
     }
 }

@@ -9,7 +9,7 @@
 use super::memory::Page;
 use crate::base::cost::Amount;
 use crate::base::ranges::Ranges;
-use crate::count::tally::Tally;
+use crate::count::tally::{Tallies, Tally};
 use capture::{NodeId, ProcessId, Region, Sampling};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -147,7 +147,7 @@ pub(super) struct Survey {
     page: u64,
     since: u64,
     sampling: Option<Sampling>,
-    held: BTreeMap<(ProcessId, NodeId), [Tally; 2]>,
+    held: Tallies<(ProcessId, NodeId), 2>,
     touched: HashMap<(ProcessId, NodeId), (u64, u64)>,
     processes: Vec<(ProcessId, ResidencySums)>,
     /// Pages that may be part of a huge page.
@@ -161,7 +161,7 @@ impl Survey {
             page,
             since,
             sampling,
-            held: BTreeMap::new(),
+            held: Tallies::sampled(sampling),
             touched: HashMap::new(),
             processes: Vec::new(),
             small: Vec::new(),
@@ -197,9 +197,7 @@ impl Survey {
             done = done.max(end);
             let resident = self.cover(pages, start, end, &mut covered);
             let all = if block.is_chosen { &mut chosen } else { &mut others };
-            let row = block
-                .is_chosen
-                .then(|| self.held.entry((process, block.node)).or_insert_with(|| [Tally::new(sampling); 2]));
+            let row = block.is_chosen.then(|| self.held.of((process, block.node)));
             for [held, touched] in row.into_iter().chain([all]) {
                 held.add(block.size);
                 touched.add_part(block.size, resident);
@@ -264,18 +262,13 @@ impl Survey {
     pub(super) fn finish(self, huge: u64) -> ResidencyTable {
         let mut sums = ResidencySums::default();
         self.processes.iter().for_each(|(_, of_process)| sums.add(of_process));
-        let (held, resident): (Vec<_>, Vec<_>) =
-            self.held.values().map(|[held, resident]| (held, resident)).unzip();
-        let (held, resident) = (Tally::amounts(held), Tally::amounts(resident));
-        let rows = self.held.keys().zip(held.into_iter().zip(resident));
-        let mut held: Vec<HeldRow> = rows
-            .map(|(&(process, node), (held, resident))| HeldRow {
-                process,
-                node,
-                held,
-                resident: resident.bytes,
-            })
-            .collect();
+        let row = |((process, node), [held, resident]): (_, [Amount; 2])| HeldRow {
+            process,
+            node,
+            held,
+            resident: resident.bytes,
+        };
+        let mut held: Vec<HeldRow> = self.held.finish().map(row).collect();
         held.sort_by_key(|row| (Reverse((row.resident, row.held.bytes)), row.process, row.node));
         let mut touched: Vec<TouchRow> = (self.touched.into_iter())
             .map(|((process, node), (bytes, in_blocks))| TouchRow { process, node, bytes, in_blocks })

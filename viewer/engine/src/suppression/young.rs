@@ -1,7 +1,7 @@
 //! Blocks that were allocated shortly before the end.
 
-use analysis::{Amount, Birth, Death, End, Left, Life, Spread, Tally, Watch};
-use capture::{Ended, NodeId, ProcessId, Sampling, Tables, ThreadId};
+use analysis::{Amount, Birth, Death, End, Left, Life, Spread, Tallies, Watch};
+use capture::{Ended, NodeId, ProcessId, Tables, ThreadId};
 use std::collections::HashMap;
 
 /// Observes a pass for blocks still allocated at the end and younger than a limit.
@@ -11,9 +11,8 @@ pub(crate) struct YoungBlockFilter {
     end: u64,
     /// When each process ended, for which the same holds.
     ends: Vec<u64>,
-    sampling: Option<Sampling>,
     by_threads: bool,
-    leaks: HashMap<Site, Tally>,
+    leaks: Tallies<Site>,
 }
 
 /// Process, thread if rows are told apart by threads, and stack.
@@ -27,13 +26,12 @@ pub(crate) struct YoungLeaks {
 impl YoungBlockFilter {
     /// For a part of a recording that ends at this time.
     pub(crate) fn new(limit_ns: u64, by_threads: bool, end: u64, tables: &Tables) -> Self {
-        let sampling = Sampling::new(tables.metadata.sample_interval);
         let ends = tables.processes.iter().map(|row| row.end.as_ref().map_or(0, |end| end.time)).collect();
-        Self { limit_ns, end, ends, by_threads, sampling, leaks: HashMap::new() }
+        Self { limit_ns, end, ends, by_threads, leaks: Tallies::new(tables) }
     }
 
     pub(crate) fn finish(self) -> YoungLeaks {
-        let young = self.leaks.into_iter().map(|(site, tally)| (site, (tally.amount(), tally.spread())));
+        let young = self.leaks.into_sums().map(|(site, tally)| (site, (tally.amount(), tally.spread())));
         YoungLeaks { leaks: young.collect() }
     }
 }
@@ -63,7 +61,7 @@ impl Watch for YoungBlockFilter {
         };
         if end.saturating_sub(life.attached) < self.limit_ns {
             let site = (life.process, Some(life.thread).filter(|_| self.by_threads), life.node);
-            self.leaks.entry(site).or_insert_with(|| Tally::new(self.sampling)).add(life.size);
+            self.leaks.add(site, life.size);
         }
     }
 }
