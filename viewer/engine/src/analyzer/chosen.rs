@@ -1,48 +1,45 @@
 //! Lives of the selected blocks.
 
 use analysis::query::{BlockFilter, Selection};
-use analysis::{Birth, Death, Instant, InvalidFree, Life, Mapping, Watch};
+use analysis::{Birth, Choice, Death, Instant, InvalidFree, Life, Mapping, Watch};
+use capture::{NodeId, ProcessId};
 
-/// Tells an observer only of blocks that were born after a moment and pass a filter. Their lives end at the latest
-/// with the part of the capture that was asked for.
-pub(super) struct Chosen<'f, W> {
-    inner: W,
-    sieve: BlockFilter<'f>,
-    selection: Option<Selection<'f>>,
-    /// Events up to and including this one precede the part.
-    after: u64,
+/// What a query and an expression select.
+pub(super) struct Chosen<'f> {
+    pub(super) sieve: BlockFilter<'f>,
+    pub(super) selection: Option<Selection<'f>>,
 }
 
-impl<'f, W> Chosen<'f, W> {
-    pub(super) fn new(
-        inner: W,
-        sieve: BlockFilter<'f>,
-        selection: Option<Selection<'f>>,
-        after: u64,
-    ) -> Self {
-        Self { inner, sieve, selection, after }
-    }
-
+impl Choice for Chosen<'_> {
     fn takes(&mut self, birth: &Birth) -> bool {
-        let selects =
-            |selection: &mut Selection<'f>| selection.contains(birth.process, Some(birth.thread), birth.node);
+        let Birth { process, thread, node, .. } = *birth;
+        let selects = |selection: &mut Selection<'_>| selection.contains(process, Some(thread), node);
         self.sieve.takes(birth) && self.selection.as_mut().is_none_or(selects)
     }
 
-    /// The observer.
-    pub(super) fn into_inner(self) -> W {
-        self.inner
+    fn takes_stack(&mut self, process: ProcessId, node: NodeId) -> bool {
+        let selects = |selection: &mut Selection<'_>| selection.contains(process, None, node);
+        self.sieve.takes_stack(process, node) && self.selection.as_mut().is_none_or(selects)
     }
 }
 
-impl<W: Watch> Watch for Chosen<'_, W> {
+/// Tells an observer only of blocks that were born after a moment and are chosen. Their lives end at the latest with the
+/// part of the capture that was asked for.
+pub(super) struct OfChosen<'f, W> {
+    pub(super) inner: W,
+    pub(super) chosen: Chosen<'f>,
+    /// Events up to and including this one precede the part.
+    pub(super) after: u64,
+}
+
+impl<W: Watch> Watch for OfChosen<'_, W> {
     /// None for a block that is not selected.
     type Attached = Option<W::Attached>;
 
     const LOOKS: bool = W::LOOKS;
 
     fn born(&mut self, birth: &Birth, old: Option<&Life<Self::Attached>>) -> Self::Attached {
-        if birth.at.position <= self.after || !self.takes(birth) {
+        if birth.at.position <= self.after || !self.chosen.takes(birth) {
             return None;
         }
         let old = old.and_then(known);
@@ -62,9 +59,7 @@ impl<W: Watch> Watch for Chosen<'_, W> {
     }
 
     fn mapped(&mut self, at: Instant, mapping: &Mapping) {
-        let Mapping { process, node, .. } = *mapping;
-        let selects = |selection: &mut Selection<'_>| selection.contains(process, None, node);
-        if self.sieve.takes_stack(process, node) && self.selection.as_mut().is_none_or(selects) {
+        if self.chosen.takes_stack(mapping.process, mapping.node) {
             self.inner.mapped(at, &Mapping { is_before: at.position <= self.after, ..*mapping });
         }
     }

@@ -1,7 +1,7 @@
 //! Views through a lens, with suppression rules, or of single blocks.
 
 use super::Analyzer;
-use super::chosen::Chosen;
+use super::chosen::{Chosen, OfChosen};
 use super::pass::Pass;
 use crate::error::Error;
 use crate::lens::Lens;
@@ -147,8 +147,8 @@ impl Analyzer {
         let (of_births, of_watch) = (sieve()?, sieve()?);
         let after = if let Span::Range { from, .. } = span { from.position } else { 0 };
         // States do not have what an observer keeps with blocks, so this pass begins at the start.
-        let mut builder =
-            ProfileBuilder::watched(tables, Chosen::new(watch(tables), of_watch, selection, after));
+        let chosen = Chosen { sieve: of_watch, selection };
+        let mut builder = ProfileBuilder::watched(tables, OfChosen { inner: watch(tables), chosen, after });
         if self.by_threads {
             builder = builder.by_threads();
         }
@@ -161,7 +161,7 @@ impl Analyzer {
         let (profile, watch) = self.end_pass(pass, span);
         drop(of_births);
         self.note_damage(read)?;
-        Ok((profile, watch.into_inner()))
+        Ok((profile, watch.inner))
     }
 }
 

@@ -4,10 +4,8 @@ use super::Analyzer;
 use super::pass::Pass;
 use crate::error::Error;
 use analysis::lifetimes::{AddressMap, MapTable, PageTable, Pages};
-use analysis::{
-    Birth, Death, Detail, History, Instant, Life, Profile, ProfileBuilder, Recorder, Span, Watch,
-};
-use capture::{Event, Tables};
+use analysis::{Detail, History, Profile, ProfileBuilder, Recorder, Span, Watch};
+use capture::Tables;
 
 /// Memory at the peak.
 #[derive(Clone, Debug, Default)]
@@ -16,33 +14,6 @@ pub struct PeakMemory {
     pub map: MapTable,
     /// Whose blocks kept which pages.
     pub pages: PageTable,
-}
-
-/// Observes a pass for where blocks are at its end.
-struct PlacementObserver {
-    map: AddressMap,
-    pages: Pages,
-}
-
-impl PlacementObserver {
-    fn new(tables: &Tables) -> Self {
-        Self { map: AddressMap::default(), pages: Pages::new(false, tables) }
-    }
-}
-
-impl Watch for PlacementObserver {
-    type Attached = ();
-
-    fn born(&mut self, _: &Birth, _: Option<&Life<()>>) {}
-
-    fn died(&mut self, life: &Life<()>, death: &Death) {
-        self.map.died(life, death);
-        self.pages.died(life, death);
-    }
-
-    fn event(&mut self, at: Instant, event: &Event) {
-        self.pages.event(at, event);
-    }
 }
 
 impl Analyzer {
@@ -85,11 +56,11 @@ impl Analyzer {
         if metadata.aggregate().is_some() || metadata.sample_interval > 0 {
             return Ok(None);
         }
-        let builder =
-            ProfileBuilder::watched(self.reader.tables(), PlacementObserver::new(self.reader.tables()));
-        let mut pass = Pass::new(builder, None);
+        let tables = self.reader.tables();
+        let watch = (AddressMap::default(), Pages::new(false, tables));
+        let mut pass = Pass::new(ProfileBuilder::watched(tables, watch), None);
         let read = self.run(&mut pass, 0, Span::At(whole.peak.at));
-        let (_, PlacementObserver { map, pages }) = self.end_pass(pass, Span::At(whole.peak.at));
+        let (_, (map, pages)) = self.end_pass(pass, Span::At(whole.peak.at));
         self.note_damage(read)?;
         Ok(Some(PeakMemory { map: map.finish(most), pages: pages.finish() }))
     }

@@ -1,32 +1,14 @@
 //! Which pages are resident at a moment: combines the events with the page faults.
 
 use super::Analyzer;
+use super::chosen::Chosen;
 use super::pass::Pass;
 use crate::error::Error;
 use crate::loaded::Loaded;
 use crate::symbolize::{Naming, Needed, named};
-use analysis::query::{BlockFilter, Expression, Query, Selection};
-use analysis::{Birth, Choice, Counters, Look, Names, ProfileBuilder, Residency, ResidencyTable, Span};
-use capture::{Error as CaptureError, Fault, NodeId, ProcessId, Reader};
-
-/// What a query and an expression select.
-struct Chosen<'f> {
-    sieve: BlockFilter<'f>,
-    selection: Option<Selection<'f>>,
-}
-
-impl Choice for Chosen<'_> {
-    fn takes(&mut self, birth: &Birth) -> bool {
-        let Birth { process, thread, node, .. } = *birth;
-        let mut selects = |selection: &mut Selection<'_>| selection.contains(process, Some(thread), node);
-        self.sieve.takes(birth) && self.selection.as_mut().is_none_or(&mut selects)
-    }
-
-    fn takes_stack(&mut self, process: ProcessId, node: NodeId) -> bool {
-        let mut selects = |selection: &mut Selection<'_>| selection.contains(process, None, node);
-        self.sieve.takes_stack(process, node) && self.selection.as_mut().is_none_or(&mut selects)
-    }
-}
+use analysis::query::{BlockFilter, Expression, Query};
+use analysis::{Counters, Look, Names, ProfileBuilder, Residency, ResidencyTable, Span};
+use capture::{Error as CaptureError, Fault, Reader};
 
 impl Analyzer {
     /// What is resident at a moment, or what became resident in a range and still is at its end.
