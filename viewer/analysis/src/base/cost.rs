@@ -28,6 +28,12 @@ impl Amount {
     pub fn is_zero(self) -> bool {
         self == Self::ZERO
     }
+
+    /// The result of this function, for types that consist of amounts.
+    #[must_use]
+    pub fn map(self, each: impl FnOnce(Self) -> Self) -> Self {
+        each(self)
+    }
 }
 
 impl Add for Amount {

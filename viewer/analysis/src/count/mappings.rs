@@ -2,6 +2,7 @@
 //! pages hold the blocks that are counted there.
 
 use crate::base::cost::Amount;
+use crate::base::parts::parts;
 use capture::Action;
 use serde::{Deserialize, Serialize};
 
@@ -46,16 +47,9 @@ impl Mappings {
     pub(crate) fn restart(&mut self) {
         *self = Self::default();
     }
-
-    /// Adds another process' totals.
-    pub fn add(&mut self, other: &Self) {
-        self.mapped += other.mapped;
-        self.in_hook += other.in_hook;
-        self.unmapped += other.unmapped;
-        self.remapped += other.remapped;
-        self.breaks += other.breaks;
-    }
 }
+
+parts!(Mappings { mapped, in_hook, unmapped, remapped, breaks });
 
 #[cfg(test)]
 mod tests {

@@ -5,10 +5,12 @@ use super::mappings::Mappings;
 use super::peak::Moment;
 use super::watch::Instant;
 use crate::base::cost::{Amount, Cost};
+use crate::base::parts::counts;
 use crate::base::spread::Spread;
 use capture::{Ended, NodeId, ProcessId, Sampling, StringId, Tables, ThreadId};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
+use std::ops::AddAssign;
 
 /// The numbers of a whole capture.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -140,19 +142,16 @@ pub struct Anomalies {
     pub conflicts: u64,
 }
 
-impl Anomalies {
-    /// Adds another process' numbers.
-    pub fn add(&mut self, other: &Self) {
-        self.unmatched_frees = self.unmatched_frees.saturating_add(other.unmatched_frees);
-        self.frees_from_before = self.frees_from_before.saturating_add(other.frees_from_before);
-        self.inherited_frees = self.inherited_frees.saturating_add(other.inherited_frees);
-        self.lost_allocations = self.lost_allocations.saturating_add(other.lost_allocations);
-        self.lost_frees = self.lost_frees.saturating_add(other.lost_frees);
-        self.paused_allocations = self.paused_allocations.saturating_add(other.paused_allocations);
-        self.paused_frees = self.paused_frees.saturating_add(other.paused_frees);
-        self.conflicts = self.conflicts.saturating_add(other.conflicts);
-    }
-}
+counts!(Anomalies {
+    unmatched_frees,
+    frees_from_before,
+    inherited_frees,
+    lost_allocations,
+    lost_frees,
+    paused_allocations,
+    paused_frees,
+    conflicts,
+});
 
 /// The snapshots of an aggregated capture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -187,6 +186,8 @@ pub struct GapTotals {
     pub frees: u64,
 }
 
+counts!(GapTotals { gaps, allocations, frees });
+
 /// Totals of the intervals in which a process had paused the recording.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PauseTotals {
@@ -195,6 +196,8 @@ pub struct PauseTotals {
     /// Nanoseconds in total.
     pub time: u64,
 }
+
+counts!(PauseTotals { pauses, time });
 
 /// A heap that programs manage themselves, by its name: the sum over all processes that have one. It is exact in
 /// sampled captures, too.
@@ -360,10 +363,7 @@ impl Profile {
 
     /// The sum of all processes' anomalies.
     pub fn anomalies(&self) -> Anomalies {
-        self.processes.iter().fold(Anomalies::default(), |mut sum, process| {
-            sum.add(&process.anomalies);
-            sum
-        })
+        self.sum(|process| process.anomalies)
     }
 
     /// Number of calls that returned no memory.
@@ -373,27 +373,23 @@ impl Profile {
 
     /// The sum of all processes' mappings.
     pub fn mappings(&self) -> Mappings {
-        self.processes.iter().fold(Mappings::default(), |mut sum, process| {
-            sum.add(&process.mappings);
-            sum
-        })
+        self.sum(|process| process.mappings)
     }
 
     /// The sum of all processes' gaps.
     pub fn gaps(&self) -> GapTotals {
-        self.processes.iter().fold(GapTotals::default(), |sum, process| GapTotals {
-            gaps: sum.gaps.wrapping_add(process.gaps.gaps),
-            allocations: sum.allocations.wrapping_add(process.gaps.allocations),
-            frees: sum.frees.wrapping_add(process.gaps.frees),
-        })
+        self.sum(|process| process.gaps)
     }
 
     /// The sum of all processes' pauses.
     pub fn pauses(&self) -> PauseTotals {
-        self.processes.iter().fold(PauseTotals::default(), |sum, process| PauseTotals {
-            pauses: sum.pauses.wrapping_add(process.pauses.pauses),
-            time: sum.time.wrapping_add(process.pauses.time),
-        })
+        self.sum(|process| process.pauses)
+    }
+
+    fn sum<T: AddAssign + Default>(&self, of: impl Fn(&ProcessProfile) -> T) -> T {
+        let mut sum = T::default();
+        self.processes.iter().for_each(|process| sum += of(process));
+        sum
     }
 
     /// The variances of [`Self::still_running`].

@@ -1,7 +1,6 @@
 //! The numbers of a stack, at a moment and between two.
 
-use analysis::{Amount, RowTotals};
-use std::ops::{AddAssign, Sub};
+use analysis::{Amount, RowTotals, parts};
 
 /// The numbers of a stack, or their changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,39 +21,9 @@ impl Figures {
         let left = if holds_what_is_left { row.left } else { Amount::ZERO };
         Self { held: row.held + left, allocated: row.allocated, freed: row.freed, temporary: row.temporary }
     }
-
-    /// Applies a function to each amount.
-    pub(super) fn map(self, mut each: impl FnMut(Amount) -> Amount) -> Self {
-        Self {
-            held: each(self.held),
-            allocated: each(self.allocated),
-            freed: each(self.freed),
-            temporary: each(self.temporary),
-        }
-    }
 }
 
-impl Sub for Figures {
-    type Output = Self;
-
-    fn sub(self, other: Self) -> Self {
-        Self {
-            held: self.held - other.held,
-            allocated: self.allocated - other.allocated,
-            freed: self.freed - other.freed,
-            temporary: self.temporary - other.temporary,
-        }
-    }
-}
-
-impl AddAssign for Figures {
-    fn add_assign(&mut self, other: Self) {
-        self.held += other.held;
-        self.allocated += other.allocated;
-        self.freed += other.freed;
-        self.temporary += other.temporary;
-    }
-}
+parts!(Figures { held, allocated, freed, temporary });
 
 /// The numbers of a stack and how they changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -67,20 +36,4 @@ pub struct Change {
     pub since: Figures,
 }
 
-impl Change {
-    pub(super) fn map(self, mut each: impl FnMut(Amount) -> Amount) -> Self {
-        Self {
-            now: self.now.map(&mut each),
-            step: self.step.map(&mut each),
-            since: self.since.map(&mut each),
-        }
-    }
-}
-
-impl AddAssign for Change {
-    fn add_assign(&mut self, other: Self) {
-        self.now += other.now;
-        self.step += other.step;
-        self.since += other.since;
-    }
-}
+parts!(Change { now, step, since });

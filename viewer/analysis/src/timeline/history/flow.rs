@@ -1,10 +1,9 @@
 //! What a slice of time did to the blocks of one stack.
 
 use crate::base::cost::Amount;
-use crate::count::estimate::Estimator;
-use std::ops::AddAssign;
+use crate::base::parts::parts;
 
-/// A change; supports `+=`.
+/// A change; supports `+=` and `-`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flow {
     /// Change of what is live: allocated less what ended.
@@ -22,33 +21,6 @@ impl Flow {
     pub fn is_zero(&self) -> bool {
         *self == Self::default()
     }
-
-    /// Each part in whole blocks.
-    pub(super) fn whole(&self, estimator: &Estimator) -> Self {
-        Self {
-            live: estimator.whole(self.live),
-            allocated: estimator.whole(self.allocated),
-            temporary: estimator.whole(self.temporary),
-            frees: estimator.whole(self.frees),
-        }
-    }
-
-    /// The change from an earlier sum to this one.
-    pub(super) fn since(&self, earlier: &Self) -> Self {
-        Self {
-            live: self.live - earlier.live,
-            allocated: self.allocated - earlier.allocated,
-            temporary: self.temporary - earlier.temporary,
-            frees: self.frees - earlier.frees,
-        }
-    }
 }
 
-impl AddAssign for Flow {
-    fn add_assign(&mut self, other: Self) {
-        self.live += other.live;
-        self.allocated += other.allocated;
-        self.temporary += other.temporary;
-        self.frees += other.frees;
-    }
-}
+parts!(Flow { live, allocated, temporary, frees });

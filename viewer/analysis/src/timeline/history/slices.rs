@@ -244,7 +244,8 @@ fn by_site(
 
 /// Adds to a running sum, and returns the difference in whole blocks.
 fn step(sum: &mut Flow, change: Flow, estimator: &Estimator) -> Flow {
-    let before = sum.whole(estimator);
+    let whole = |sum: Flow| sum.map(|amount| estimator.whole(amount));
+    let before = whole(*sum);
     *sum += change;
-    sum.whole(estimator).since(&before)
+    whole(*sum) - before
 }
