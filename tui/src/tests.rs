@@ -203,8 +203,7 @@ pub(crate) fn areas(made: &mut Made, heap: Range<u64>, variables: Range<u64>) ->
 
 /// A program whose stacks have allocated one block each, of these sizes.
 pub(crate) fn holding(stacks: &[(&str, u64)]) -> Made {
-    let mut made = Made::new();
-    let (process, thread) = made.process("app");
+    let (mut made, process, thread) = Made::app();
     for (number, (stack, bytes)) in (1..).zip(stacks) {
         let stack = made.stack(stack);
         made.alloc(thread, 0x1000 * number, *bytes, stack);

@@ -16,9 +16,7 @@ const SECOND: u64 = 1_000_000_000;
 
 /// A process that keeps a kilobyte each second and says so after three.
 fn grows() -> Made {
-    let mut made = Made::new();
-    let (process, thread) = made.process("app");
-    let (keep, churn) = (made.stack("main > keep"), made.stack("main > churn"));
+    let (mut made, process, thread, [keep, churn]) = Made::app_with(["main > keep", "main > churn"]);
     for second in 0..10 {
         made.time = second * SECOND + SECOND / 2;
         made.alloc(thread, 0x1000 * (second + 1), 1000, keep);

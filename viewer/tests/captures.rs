@@ -266,8 +266,7 @@ proptest! {
         let mut files = Vec::new();
         let mut sums = std::collections::BTreeMap::new();
         for (place, (host, build, blocks)) in hosts.iter().enumerate() {
-            let mut made = Made::new();
-            let (_, thread) = made.process("app");
+            let (mut made, _, thread) = Made::app();
             made.module("/bin/app");
             made.tables.modules[0].build_id = vec![*build];
             made.tables.metadata.labels = vec![("host.name".into(), host.to_string())];

@@ -18,9 +18,7 @@ fn made() -> Made {
 
 /// The same with another block by `b`, unless it is empty.
 fn made_with(size: u64) -> Made {
-    let mut made = Made::new();
-    let (process, thread) = made.process("app");
-    let (a, b) = (made.stack("main > a"), made.stack("main > b"));
+    let (mut made, process, thread, [a, b]) = Made::app_with(["main > a", "main > b"]);
     made.alloc(thread, 0x1000, 100, a);
     made.alloc(thread, 0x2000, 100, a);
     made.free(thread, 0x1000);
@@ -93,9 +91,7 @@ ok    growth       200 B, limit 1.00 KiB
 /// blocks do; what is left of them, and how many there are.
 #[test]
 fn regions_have_rules() {
-    let mut made = Made::new();
-    let (process, thread) = made.process("app");
-    let (a, b) = (made.stack("main > a"), made.stack("main > b"));
+    let (mut made, process, thread, [a, b]) = Made::app_with(["main > a", "main > b"]);
     made.alloc(thread, 0x1000, 1000, a);
     made.mark(thread, MarkKind::Begin, "load");
     made.alloc(thread, 0x2000, 100, a);
@@ -323,9 +319,7 @@ fn filters_without_names_are_not_judged() {
 /// Check that blocks which may be leaked or not count against a limit, as far as it cannot be told.
 #[test]
 fn uncertain_blocks_are_not_judged() {
-    let mut made = Made::new();
-    let (process, thread) = made.process("app");
-    let stack = made.stack("main > a");
+    let (mut made, process, thread, [stack]) = Made::app_with(["main > a"]);
     made.alloc(thread, 0x1000, 100, stack);
     made.event(thread, Action::GapBegin);
     made.event(thread, Action::GapEnd { allocations: 1, frees: 1 });
@@ -490,9 +484,7 @@ fn invalid_frees_are_limited() {
     };
     let good = made();
     assert_eq!(judged(&good, 0), ("ok    invalid-frees  0, limit 0\n".to_owned(), Outcome::Kept));
-    let mut twice = Made::new();
-    let (process, thread) = twice.process("app");
-    let stack = twice.stack("main");
+    let (mut twice, process, thread, [stack]) = Made::app_with(["main"]);
     twice.alloc(thread, 0x1000, 10, stack);
     twice.free(thread, 0x1000);
     twice.free(thread, 0x1000);
@@ -517,9 +509,7 @@ fn invalid_frees_are_limited() {
 fn contradictions_break_no_rule() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("app.memprof");
-    let mut made = Made::new();
-    let (process, thread) = made.process("app");
-    let stack = made.stack("main");
+    let (mut made, process, thread, [stack]) = Made::app_with(["main"]);
     made.alloc(thread, 0x1000, 10, stack);
     made.alloc(thread, 0x1000, 20, stack);
     made.free(thread, 0x2000);

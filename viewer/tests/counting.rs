@@ -11,8 +11,7 @@ fn amount(blocks: i64, bytes: i64) -> Amount {
 /// Check that a block that its thread frees before it allocates again is temporary, and no other one.
 #[test]
 fn temporary_is_freed_before_the_next_allocation() {
-    let mut made = Made::new();
-    let (process, one) = made.process("app");
+    let (mut made, process, one) = Made::app();
     let two = made.thread(process);
     let (brief, lasting) = (made.stack("main > brief"), made.stack("main > lasting"));
     for _ in 0..1000 {
@@ -35,8 +34,7 @@ fn temporary_is_freed_before_the_next_allocation() {
 /// Check that a block freed at an address that another thread was given meanwhile is not temporary.
 #[test]
 fn address_alone_does_not_make_temporary() {
-    let mut made = Made::new();
-    let (process, one) = made.process("app");
+    let (mut made, process, one) = Made::app();
     let two = made.thread(process);
     let stack = made.stack("main");
     made.alloc(one, 0x10, 8, stack);
@@ -57,8 +55,7 @@ fn realloc_is_one_free_and_one_allocation() {
         (ReallocOutcome::Failed, amount(1, 100), Amount::ZERO, amount(1, 100), 100),
         (ReallocOutcome::Freed, amount(1, 100), amount(1, 100), Amount::ZERO, 100),
     ] {
-        let mut made = Made::new();
-        let (_, thread) = made.process("app");
+        let (mut made, _, thread) = Made::app();
         made.alloc(thread, 0x10, 100, NodeId::ROOT);
         made.realloc(thread, 7, 0x10, outcome);
         let profile = made.profile();
@@ -74,8 +71,7 @@ fn realloc_is_one_free_and_one_allocation() {
 /// Check that the address of a block that is being reallocated may be handed out before the call returns.
 #[test]
 fn address_is_free_while_realloc_runs() {
-    let mut made = Made::new();
-    let (process, one) = made.process("app");
+    let (mut made, process, one) = Made::app();
     let two = made.thread(process);
     made.alloc(one, 0x10, 100, NodeId::ROOT);
     made.event(one, Action::ReallocBegin { address: 0x10, serial: 1 });
@@ -93,8 +89,7 @@ fn address_is_free_while_realloc_runs() {
 /// Check that a block stays live when its process dies within realloc, and is flagged.
 #[test]
 fn death_within_realloc_leaves_the_block() {
-    let mut made = Made::new();
-    let (process, thread) = made.process("app");
+    let (mut made, process, thread) = Made::app();
     made.alloc(thread, 0x10, 100, NodeId::ROOT);
     made.event(thread, Action::ReallocBegin { address: 0x10, serial: 1 });
     made.end(process, thread, Ended::Signaled(9));
@@ -107,8 +102,7 @@ fn death_within_realloc_leaves_the_block() {
 /// changes the other's.
 #[test]
 fn forked_child_knows_its_parents_blocks() {
-    let mut made = Made::new();
-    let (parent, one) = made.process("app");
+    let (mut made, parent, one) = Made::app();
     for address in [0x10, 0x20, 0x30] {
         made.alloc(one, address, 100, NodeId::ROOT);
     }
@@ -132,8 +126,7 @@ fn forked_child_knows_its_parents_blocks() {
 /// Check that inheritance goes through generations and outlives the ancestors.
 #[test]
 fn grandchildren_inherit_from_the_dead() {
-    let mut made = Made::new();
-    let (first, one) = made.process("app");
+    let (mut made, first, one) = Made::app();
     made.alloc(one, 0x10, 1, NodeId::ROOT);
     made.alloc(one, 0x20, 1, NodeId::ROOT);
     let (second, two) = made.fork(first);
@@ -152,8 +145,7 @@ fn grandchildren_inherit_from_the_dead() {
 /// Check that a child inherits what its parent had inherited at the fork, whatever the parent frees later.
 #[test]
 fn inheritance_is_as_of_the_fork() {
-    let mut made = Made::new();
-    let (first, one) = made.process("app");
+    let (mut made, first, one) = Made::app();
     made.alloc(one, 0x10, 1, NodeId::ROOT);
     let (second, two) = made.fork(first);
     let (_, three) = made.fork(second);
@@ -168,8 +160,7 @@ fn inheritance_is_as_of_the_fork() {
 /// parent keeps it; and that what the parent allocates when the child is there, is not.
 #[test]
 fn blocks_of_other_threads_at_the_fork_are_inherited() {
-    let mut made = Made::new();
-    let (parent, one) = made.process("app");
+    let (mut made, parent, one) = Made::app();
     let other = made.thread(parent);
     let stack = made.stack("main");
     made.alloc(one, 0x10, 1, stack);
@@ -193,8 +184,7 @@ fn blocks_of_other_threads_at_the_fork_are_inherited() {
 /// Check that a child does not inherit a block that a realloc had begun to move at the fork.
 #[test]
 fn block_within_realloc_is_not_inherited() {
-    let mut made = Made::new();
-    let (parent, one) = made.process("app");
+    let (mut made, parent, one) = Made::app();
     made.alloc(one, 0x10, 1, NodeId::ROOT);
     made.event(one, Action::ReallocBegin { address: 0x10, serial: 1 });
     let (_, two) = made.fork(parent);
@@ -223,8 +213,7 @@ fn exec_ends_a_heap() {
 /// by a loss.
 #[test]
 fn gaps_make_uncertain() {
-    let mut made = Made::new();
-    let (_, thread) = made.process("app");
+    let (mut made, _, thread) = Made::app();
     made.alloc(thread, 0x10, 1, NodeId::ROOT); // never freed: uncertain
     made.alloc(thread, 0x20, 2, NodeId::ROOT); // its free is lost
     made.event(thread, Action::GapBegin);
@@ -280,8 +269,7 @@ fn peak_is_of_the_sum() {
 /// Check that pages are counted beside the heap, never in it.
 #[test]
 fn mappings_are_no_allocations() {
-    let mut made = Made::new();
-    let (_, thread) = made.process("app");
+    let (mut made, _, thread) = Made::app();
     let stack = NodeId::ROOT;
     made.event(thread, Action::Map { address: 0x1000, length: 4096, stack, in_hook: false });
     made.event(thread, Action::Break { from: 0, address: 0x1000, stack, in_hook: false });
@@ -311,8 +299,7 @@ fn running_processes_are_told_apart() {
 /// reason was written.
 #[test]
 fn end_without_a_reason_is_unknown() {
-    let mut made = Made::new();
-    let (process, thread) = made.process("app");
+    let (mut made, process, thread) = Made::app();
     made.alloc(thread, 0x10, 1, NodeId::ROOT);
     made.event(thread, Action::ProcessEnd { process });
     made.free(thread, 0x10);
@@ -344,8 +331,7 @@ fn pages_beside_the_allocator_are_summed() {
 /// Check that a child's frees of blocks that its parent's record lacks are laid to that gap.
 #[test]
 fn gaps_of_a_parent_explain_frees_of_its_child() {
-    let mut made = Made::new();
-    let (parent, one) = made.process("app");
+    let (mut made, parent, one) = Made::app();
     made.event(one, Action::GapBegin);
     made.event(one, Action::GapEnd { allocations: 1, frees: 0 });
     let (_, two) = made.fork(parent);

@@ -94,8 +94,7 @@ fn services_have_folders_of_their_own() {
 fn ids_are_the_same_elsewhere() {
     let recorded = |others: bool, library: &str| {
         let folder = tempfile::tempdir().unwrap();
-        let mut made = Made::new();
-        let (_, thread) = made.process("app");
+        let (mut made, _, thread) = Made::app();
         if others {
             let other = made.stack("main > other > parse");
             made.alloc(thread, 0x10, 8, other);

@@ -14,13 +14,7 @@ use proptest::prelude::*;
 use report::DiffOptions;
 use report::text::Style;
 use serde_json::Value;
-use std::path::{Path, PathBuf};
-
-fn file(made: &Made, folder: &tempfile::TempDir, name: &str) -> PathBuf {
-    let path = folder.path().join(name);
-    made.write(&path);
-    path
-}
+use std::path::Path;
 
 fn moments(path: &Path, from: &str, to: &str) -> Compared {
     moments_seen(path, from, to, &Lens::default())
@@ -63,11 +57,8 @@ fn rows(compared: &Compared, options: &DiffOptions) -> Vec<(String, [i64; 6])> {
 /// `old` has 1 MiB in 4 blocks, `steady` 100 bytes, `busy` as much as before in other blocks. Between 10 ms and 20 ms
 /// `leaky` takes 1 MiB in 2 blocks and `old` frees all it has.
 fn leaky() -> Made {
-    let mut made = Made::new();
-    let (_, thread) = made.process("app");
-    let [old, steady, busy, leaky] =
-        ["main > old", "main > steady", "main > work > busy", "main > work > leaky"]
-            .map(|stack| made.stack(stack));
+    let (mut made, _, thread, [old, steady, busy, leaky]) =
+        Made::app_with(["main > old", "main > steady", "main > work > busy", "main > work > leaky"]);
     for block in 0..4 {
         made.alloc(thread, 0x10_0000 * (block + 1), 256 << 10, old);
     }
@@ -104,10 +95,8 @@ fn what_leaked_and_what_went_is_told_by_stack() {
 /// Check that numbers of each metric have its units over and beside them: samples stand for time, and not for bytes.
 #[test]
 fn changes_have_the_units_of_their_metric() {
-    let folder = tempfile::tempdir().unwrap();
     let worked = |name: &str, samples: u64| {
-        let mut made = Made::new();
-        let (process, thread) = made.process("app");
+        let (mut made, process, thread) = Made::app();
         let (task, stack) = (made.task(process, 1000, "app"), made.stack("main > work"));
         for number in 1..=samples {
             made.alloc(thread, 0x1000 * number, 1 << 20, stack);
@@ -115,7 +104,7 @@ fn changes_have_the_units_of_their_metric() {
         }
         made.end(process, thread, Ended::Exited(0));
         made.tables.summary = Some(Summary::default());
-        file(&made, &folder, name)
+        made.saved(name)
     };
     let (old, new) = (worked("old.memprof", 2), worked("new.memprof", 5));
     let compared = captures(&old, &new, Spelling::Exact);
@@ -182,7 +171,6 @@ fn both_sides_are_seen_through_one_lens() {
 /// Check that a lens sees the stacks and threads of two captures alike, and that the same captures do not differ through any.
 #[test]
 fn two_captures_are_seen_through_one_lens() {
-    let folder = tempfile::tempdir().unwrap();
     let made = |others: usize, bytes: u64| {
         let mut made = Made::new();
         (0..others).for_each(|_| {
@@ -196,8 +184,8 @@ fn two_captures_are_seen_through_one_lens() {
         made.alloc(worker, 0x2000, bytes, grow);
         made
     };
-    let old = file(&made(0, 100), &folder, "old.memprof");
-    let new = file(&made(3, 150), &folder, "new.memprof");
+    let old = made(0, 100).saved("old.memprof");
+    let new = made(3, 150).saved("new.memprof");
     let worker = Lens { filter: Some("thread:worker".parse().unwrap()), ..Lens::default() };
     let callers = Lens { callers: vec!["load".parse().unwrap()], ..Lens::default() };
     let module = Lens { group: Some(Grouping::Module), ..Lens::default() };
@@ -215,7 +203,6 @@ fn two_captures_are_seen_through_one_lens() {
 /// Check that a program is found again under another name where it is plain which one it was, with its own functions.
 #[test]
 fn programs_may_have_other_names() {
-    let folder = tempfile::tempdir().unwrap();
     let made = |names: &str, file_name: &str| {
         let mut made = Made::new();
         for (index, name) in names.split(' ').enumerate() {
@@ -226,7 +213,7 @@ fn programs_may_have_other_names() {
             let stack = made.node(NodeId::ROOT, frame);
             made.alloc(thread, 0x1000 * (index as u64 + 1), 100, stack);
         }
-        file(&made, &folder, file_name)
+        made.saved(file_name)
     };
     for (old, new, changes) in [
         ("app-1", "app-2", 0),
@@ -241,40 +228,34 @@ fn programs_may_have_other_names() {
     ] {
         let compared = captures(&made(old, "old.memprof"), &made(new, "new.memprof"), Spelling::Exact);
         assert_eq!(rows(&compared, &live()).len(), changes, "{old}, {new}");
-        for path in ["old.memprof", "new.memprof"] {
-            std::fs::remove_file(folder.path().join(path)).unwrap();
-        }
     }
 }
 
 /// Samples of which some events were lost, against a recording of everything in which they were not.
-fn estimates(folder: &tempfile::TempDir) -> Compared {
+fn estimates() -> Compared {
     let mut old = sampled();
     let advice = "use --on-full block".to_owned();
     let lost = vec![Lost { reason: "ring_full".to_owned(), events: 12, advice }];
     old.tables.summary = Some(Summary { lost, ..old.tables.summary.unwrap_or_default() });
-    let mut new = Made::new();
-    let (process, thread) = new.process("app");
-    let stacks = ["main > a > b", "main > a > c", "main > a > d"].map(|stack| new.stack(stack));
+    let (mut new, process, thread, stacks) = Made::app_with(["main > a > b", "main > a > c", "main > a > d"]);
     for (address, (stack, size)) in (1_u64..).zip(stacks.into_iter().zip([40 << 10, 21 << 20, 500])) {
         new.alloc(thread, 0x100_0000 * address, size, stack);
     }
     new.end(process, thread, Ended::Exited(0));
-    let (old, new) = (file(&old, folder, "sampled.memprof"), file(&new, folder, "exact.memprof"));
+    let (old, new) = (old.saved("sampled.memprof"), new.saved("exact.memprof"));
     captures(&old, &new, Spelling::Exact)
 }
 
 /// Check that losses are told of whichever capture has them, each under its name.
 #[test]
 fn losses_of_either_side_are_told() {
-    let folder = tempfile::tempdir().unwrap();
     let lossy = |name: &str, events: u64| {
         let mut made = leaky();
         let lost = Lost { reason: "ring_full".to_owned(), events, ..Lost::default() };
         made.tables.summary = Some(Summary { lost: vec![lost], ..Summary::default() });
-        file(&made, &folder, name)
+        made.saved(name)
     };
-    let whole = file(&leaky(), &folder, "whole.memprof");
+    let whole = leaky().saved("whole.memprof");
     let (one, other) = (lossy("one.memprof", 3), lossy("other.memprof", 4));
     for (old, new, expected) in
         [(&whole, &whole, [0, 0]), (&one, &whole, [3, 0]), (&whole, &one, [0, 3]), (&one, &other, [3, 4])]
@@ -294,8 +275,7 @@ fn losses_of_either_side_are_told() {
 /// Check the text and the JSON of comparisons, as tables and as trees.
 #[test]
 fn diffs_are_as_expected() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = file(&leaky(), &folder, "leaky.memprof");
+    let path = leaky().saved("leaky.memprof");
     let compared = |mut compared: Compared| {
         for side in [&mut compared.before, &mut compared.after] {
             side.source.file = side.source.file.rsplit('/').next().unwrap().to_owned();
@@ -305,8 +285,8 @@ fn diffs_are_as_expected() {
     let style = Style::default();
     for (name, compared) in [
         ("moments", compared(moments(&path, "10ms", "20ms"))),
-        ("builds", compared(builds(&folder, Spelling::Exact))),
-        ("estimates", compared(estimates(&folder))),
+        ("builds", compared(builds(Spelling::Exact))),
+        ("estimates", compared(estimates())),
     ] {
         for tree in [false, true] {
             let options = DiffOptions { tree, ..live() };
@@ -327,9 +307,7 @@ fn diffs_are_as_expected() {
 /// change, and stay rows of their own in JSON.
 #[test]
 fn stacks_that_are_written_the_same_are_one_row() {
-    let mut made = Made::new();
-    let (_, thread) = made.process("app");
-    let start = made.stack("_start");
+    let (mut made, _, thread, [start]) = Made::app_with(["_start"]);
     let [steady, small, large, shrinking] = [(); 4].map(|()| {
         let frame = made.frame(Some("/bin/app"), &["main"]);
         made.node(start, frame)
@@ -353,9 +331,8 @@ fn stacks_that_are_written_the_same_are_one_row() {
 /// Check that the document of the formats names every field of a comparison and of a timeline.
 #[test]
 fn every_field_is_documented() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = file(&leaky(), &folder, "leaky.memprof");
-    let compared = estimates(&folder);
+    let path = leaky().saved("leaky.memprof");
+    let compared = estimates();
     let mut documents: Vec<Value> =
         [false, true].map(|tree| document(&compared, &DiffOptions { tree, ..live() })).into();
     let mut analyzer = Analyzer::open(&path).unwrap();
@@ -402,25 +379,19 @@ fn build(functions: [&str; 3], lines: u32, path: &str) -> Made {
 }
 
 /// The first function is where it was, the second has moved, has a clone's suffix and grows; the third is replaced.
-fn builds(folder: &tempfile::TempDir, spelling: Spelling) -> Compared {
+fn builds(spelling: Spelling) -> Compared {
     let old = build(["same", "moved", "map<int>"], 0, "/build/1/app");
     let mut new = build(["same", "moved.constprop.0", "map<long>"], 7, "/build/2/app");
     let (end, grown) = (new.events.pop().unwrap(), new.stack("main > moved.constprop.0"));
     new.alloc(capture::ThreadId(0), 0x8000, 5000, grown);
     new.events.push(end);
-    let [old, new] = [(old, "old.memprof"), (new, "new.memprof")].map(|(made, name)| {
-        let path = folder.path().join(name);
-        let _ = std::fs::remove_file(&path);
-        made.write(&path);
-        path
-    });
+    let [old, new] = [(old, "old.memprof"), (new, "new.memprof")].map(|(made, name)| made.saved(name));
     captures(&old, &new, spelling)
 }
 
 /// Check that a capture without names says that this is why nothing of it is matched, and that one with names does not.
 #[test]
 fn captures_without_names_say_so() {
-    let folder = tempfile::tempdir().unwrap();
     let named = build(["same", "moved", "other"], 0, "/build/1/app");
     let mut nameless = build(["same", "moved", "other"], 0, "/build/1/app");
     for frame in 0..nameless.tables.frames.len() {
@@ -428,8 +399,8 @@ fn captures_without_names_say_so() {
             nameless.reason(capture::FrameId(frame as u32), "Binary file is missing");
         }
     }
-    let [named, nameless] = [(named, "named.memprof"), (nameless, "nameless.memprof")]
-        .map(|(made, name)| file(&made, &folder, name));
+    let [named, nameless] =
+        [(named, "named.memprof"), (nameless, "nameless.memprof")].map(|(made, name)| made.saved(name));
     let told = |old: &Path, new: &Path| {
         let options = DiffOptions { metric: Metric::Bytes, ..DiffOptions::default() };
         let compared = captures(old, new, Spelling::default());
@@ -448,8 +419,7 @@ fn captures_without_names_say_so() {
 /// add to names and wherever the program lies, and that the rest is new or gone.
 #[test]
 fn builds_are_matched_by_function() {
-    let folder = tempfile::tempdir().unwrap();
-    let compared = builds(&folder, Spelling::Exact);
+    let compared = builds(Spelling::Exact);
     let expected = vec![
         ("moved".to_owned(), [5000, 1, 200, 5200, 5000, 0]),
         ("map<long>".to_owned(), [30, 1, 0, 30, 30, 0]),
@@ -461,18 +431,15 @@ fn builds_are_matched_by_function() {
     assert_eq!((number("same_before_bytes"), number("same_after_bytes")), (1000, 1000));
     assert_eq!((number("alike_before_bytes"), number("alike_after_bytes")), (200, 5200));
     assert_eq!((number("alone_before_bytes"), number("alone_after_bytes")), (30, 30));
-    let without = builds(&folder, Spelling::WithoutTemplates);
+    let without = builds(Spelling::WithoutTemplates);
     assert_eq!(rows(&without, &live()).len(), 1);
 }
 
 /// Check that functions without names are matched by where they begin in the same build, and by their file in different ones.
 #[test]
 fn nameless_functions_are_matched_within_one_build() {
-    let folder = tempfile::tempdir().unwrap();
     let made = |build_id: &str, starts: [u64; 2], name: &str| {
-        let mut made = Made::new();
-        let (process, thread) = made.process("app");
-        let main = made.stack("main");
+        let (mut made, process, thread, [main]) = Made::app_with(["main"]);
         for (at, start) in starts.into_iter().enumerate() {
             let frame = made.frame(Some("/bin/app"), &[]);
             made.start(frame, start);
@@ -481,7 +448,7 @@ fn nameless_functions_are_matched_within_one_build() {
         }
         made.tables.modules.iter_mut().for_each(|module| module.build_id = build_id.as_bytes().to_vec());
         made.end(process, thread, capture::Ended::Exited(0));
-        file(&made, &folder, name)
+        made.saved(name)
     };
     let old = made("one", [0x100, 0x200], "old.memprof");
     let swapped = captures(&old, &made("one", [0x200, 0x100], "new.memprof"), Spelling::Exact);
@@ -495,16 +462,15 @@ fn nameless_functions_are_matched_within_one_build() {
 /// Check that two recordings of which nothing changed but addresses, ids and places of files are equal.
 #[test]
 fn equal_programs_do_not_differ() {
-    let folder = tempfile::tempdir().unwrap();
     let functions = ["a", "b", "c"];
-    let old = file(&build(functions, 0, "/build/1/app"), &folder, "1.memprof");
+    let old = build(functions, 0, "/build/1/app").saved("1.memprof");
     let mut moved = build(functions, 0, "/build/2/app");
     for frame in &mut moved.tables.frames {
         if let capture::Frame::Code { address, module, .. } = frame {
             (*address, *module) = (*address + 0x5000, module.map(|ModuleId(module)| ModuleId(module)));
         }
     }
-    let new = file(&moved, &folder, "2.memprof");
+    let new = moved.saved("2.memprof");
     for metric in Metric::ALL {
         assert_eq!(rows(&captures(&old, &new, Spelling::Exact), &DiffOptions { metric, ..live() }), []);
     }
@@ -514,9 +480,7 @@ fn equal_programs_do_not_differ() {
 /// no gap.
 #[test]
 fn what_became_uncertain_is_told_with_its_reason() {
-    let mut made = Made::new();
-    let (_, thread) = made.process("app");
-    let stack = made.stack("main");
+    let (mut made, _, thread, [stack]) = Made::app_with(["main"]);
     made.alloc(thread, 0x10, 100, stack);
     made.alloc(thread, 0x20, 10, stack);
     made.time = 10_000_000;
@@ -551,8 +515,7 @@ fn what_became_uncertain_is_told_with_its_reason() {
 /// events or blocks of an unknown fate may be what it is made of.
 #[test]
 fn growth_is_judged_by_call_stack() {
-    let folder = tempfile::tempdir().unwrap();
-    let leaky = file(&leaky(), &folder, "leaky.memprof");
+    let leaky = leaky().saved("leaky.memprof");
     let mut made = Made::new();
     made.tables.metadata.sample_interval = 64 << 10;
     let (_, thread) = made.process("app");
@@ -560,11 +523,11 @@ fn growth_is_judged_by_call_stack() {
     made.alloc(thread, 0x100_0000, 20 << 20, stacks[0]);
     // One sample, which stands for 64 KiB or for nothing.
     made.alloc(thread, 0x10, 100, stacks[1]);
-    let sampled = file(&made, &folder, "sampled.memprof");
+    let sampled = made.saved("sampled.memprof");
     made.tables.metadata.sample_interval = 0;
     let lost = vec![Lost { events: 1, ..Lost::default() }];
     made.tables.summary = Some(Summary { lost, ..Summary::default() });
-    let lossy = file(&made, &folder, "lossy.memprof");
+    let lossy = made.saved("lossy.memprof");
     let judged = |compared: Compared, metric: Metric, limit: i64| {
         let growth = Growth::of(&compared, metric, limit);
         (growth.grown, growth.sum, growth.outcome())
@@ -579,22 +542,18 @@ fn growth_is_judged_by_call_stack() {
         [Outcome::Kept, Outcome::Untold, Outcome::Broken]
     );
     assert_eq!([30 * MIB, 20 * MIB].map(|limit| live(&lossy, limit)), [Outcome::Untold, Outcome::Broken]);
-    let mut made = Made::new();
-    let (_, thread) = made.process("app");
-    let stack = made.stack("main");
+    let (mut made, _, thread, [stack]) = Made::app_with(["main"]);
     made.alloc(thread, 0x10, 100, stack);
     made.event(thread, Action::Pause);
     made.event(thread, Action::Resume);
-    let paused = file(&made, &folder, "paused.memprof");
+    let paused = made.saved("paused.memprof");
     let leaked = |limit| judged(moments(&paused, "start", "end"), Metric::Leaked, limit);
     assert_eq!([leaked(99), leaked(100)], [(0, 0, Outcome::Untold), (0, 0, Outcome::Kept)]);
-    let mut made = Made::new();
-    let (_, thread) = made.process("app");
-    let stack = made.stack("main");
+    let (mut made, _, thread, [stack]) = Made::app_with(["main"]);
     // Its free is not recorded.
     made.alloc(thread, 0x10, 100, stack);
     made.alloc(thread, 0x10, 100, stack);
-    let contradictory = file(&made, &folder, "contradictory.memprof");
+    let contradictory = made.saved("contradictory.memprof");
     let judged = |metric| judged(moments(&contradictory, "start", "end"), metric, 0);
     assert_eq!(
         [judged(Metric::Live), judged(Metric::Bytes)].map(|(_, _, outcome)| outcome),
@@ -656,9 +615,8 @@ fn blocks_that_live_at_both_moments_add_no_error() {
 /// Check that nodes of a tree of changes are their own part, what is hidden and their children, net and gross.
 #[test]
 fn trees_of_changes_add_up() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = file(&leaky(), &folder, "leaky.memprof");
-    for compared in [moments(&path, "10ms", "20ms"), builds(&folder, Spelling::Exact)] {
+    let path = leaky().saved("leaky.memprof");
+    for compared in [moments(&path, "10ms", "20ms"), builds(Spelling::Exact)] {
         let nodes = document(&compared, &DiffOptions { tree: true, ..live() })["nodes"].clone();
         let nodes = nodes.as_array().unwrap();
         let number = |node: &Value, field: &str| node[field].as_i64().unwrap();
@@ -678,9 +636,8 @@ fn trees_of_changes_add_up() {
 
 /// A program of random allocations and frees.
 fn random(steps: &[(u8, u8, u16)]) -> Made {
-    let mut made = Made::new();
-    let (_, thread) = made.process("app");
-    let stacks = ["main > a", "main > b > c", "main > b", "main > a > d"].map(|stack| made.stack(stack));
+    let (mut made, _, thread, stacks) =
+        Made::app_with(["main > a", "main > b > c", "main > b", "main > a > d"]);
     for &(place, stack, size) in steps {
         let address = 0x1000 + u64::from(place % 16) * 64;
         match stack {
@@ -719,8 +676,7 @@ proptest! {
     /// subtraction, and that rows add up to the whole: between moments and between captures.
     #[test]
     fn differences_are_subtractions(one in steps(), two in steps(), from in 0..100u32, to in 0..100u32) {
-        let folder = tempfile::tempdir().unwrap();
-        let (old, new) = (file(&random(&one), &folder, "1"), file(&random(&two), &folder, "2"));
+        let (old, new) = (random(&one).saved("1"), random(&two).saved("2"));
         let percent = |part: u32| format!("{}us", part * 620);
         let pairs = [
             [moments(&old, &percent(from), &percent(to)), moments(&old, &percent(to), &percent(from))],

@@ -11,8 +11,7 @@ const MARKER: &str = "[incomplete: no unwind information]";
 /// for another reason, or reach their beginning, count nowhere, and files with less than a percent neither.
 #[test]
 fn files_are_those_in_which_stacks_end() {
-    let mut made = Made::new();
-    let (_, thread) = made.process("app");
+    let (mut made, _, thread) = Made::app();
     let marker = made.stack(MARKER);
     let [bare, rare, called] =
         ["/lib/bare.so", "/lib/rare.so", "/lib/called.so"].map(|path| made.frame(Some(path), &["f"]));
@@ -45,8 +44,7 @@ fn files_are_those_in_which_stacks_end() {
 #[test]
 fn summaries_say_that_info_says_why() {
     for (stack, is_told) in [(format!("{MARKER} > f"), true), ("main > f".to_owned(), false)] {
-        let mut made = Made::new();
-        let (_, thread) = made.process("app");
+        let (mut made, _, thread) = Made::app();
         let stack = made.stack(&stack);
         made.alloc(thread, 0x1000, 10, stack);
         let text = shown::summary(&made.loaded("app.memprof"), "memprof", &Style::default());
@@ -59,8 +57,7 @@ fn summaries_say_that_info_says_why() {
 #[test]
 fn advice_fits_the_code() {
     for (path, is_file) in [("/lib/bare.so", true), ("[anonymous code (JIT?) of 7]", false)] {
-        let mut made = Made::new();
-        let (_, thread) = made.process("app");
+        let (mut made, _, thread) = Made::app();
         let (marker, frame) = (made.stack(MARKER), made.frame(Some(path), &["f"]));
         let stack = made.node(marker, frame);
         made.alloc(thread, 0x1000, 10, stack);

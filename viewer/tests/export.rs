@@ -168,9 +168,7 @@ fn heaps_of_programs_are_exported() {
 /// Check that what massif's file ends with is what was not freed: by the only process, whether it has ended or goes on.
 #[test]
 fn massif_ends_with_what_was_left() {
-    let mut running = Made::new();
-    let (_, thread) = running.process("app");
-    let stack = running.stack("main > grow");
+    let (mut running, _, thread, [stack]) = Made::app_with(["main > grow"]);
     running.alloc(thread, 0x1000, 100, stack);
     running.alloc(thread, 0x2000, 30, stack);
     running.free(thread, 0x1000);
@@ -206,8 +204,7 @@ fn massif_shows_ended_processes_no_longer() {
 /// Check that heaptrack's file has what was resident of all processes together, at its time, and nothing of those that have ended.
 #[test]
 fn heaptrack_has_resident_memory() {
-    let mut made = Made::new();
-    let (app, one) = made.process("app");
+    let (mut made, app, one) = Made::app();
     let (other, _) = made.process("other");
     let stack = made.stack("main > grow");
     let look = |made: &mut Made, process, bytes| {
@@ -257,8 +254,7 @@ fn strange_names_survive() {
         &long,
     ];
     for name in names {
-        let mut made = Made::new();
-        let (_, thread) = made.process("app");
+        let (mut made, _, thread) = Made::app();
         let stack = made.stack(&format!("main > {name}"));
         made.alloc(thread, 0x1000, 100, stack);
         let case = Case::new(made, name);
@@ -277,9 +273,7 @@ fn strange_names_survive() {
 /// Check that pprof and callgrind, whose readers add up what stands below a function, have exactly the stacks' frames.
 #[test]
 fn inlined_functions_are_lines_of_one_location() {
-    let mut made = Made::new();
-    let (_, thread) = made.process("app");
-    let start = made.stack("_start");
+    let (mut made, _, thread, [start]) = Made::app_with(["_start"]);
     let frame = made.frame(Some("/bin/app"), &["push", "grow", "parse"]);
     let stack = made.node(start, frame);
     made.alloc(thread, 0x1000, 100, stack);
@@ -355,9 +349,7 @@ fn few_samples_of_many_blocks_are_shown_by_firefox() {
 /// Check that times in the Firefox Profiler's table do not go back where those of events do, whose order is the truth.
 #[test]
 fn times_do_not_go_back_for_firefox() {
-    let mut made = Made::new();
-    let (_, thread) = made.process("app");
-    let stack = made.stack("main > grow");
+    let (mut made, _, thread, [stack]) = Made::app_with(["main > grow"]);
     made.alloc(thread, 0x1000, 100, stack);
     made.free(thread, 0x1000);
     made.events[2].time -= 1_500_000;
@@ -367,8 +359,7 @@ fn times_do_not_go_back_for_firefox() {
 /// Check that of more samples than the Firefox Profiler can show the sums are left, by thread and stack.
 #[test]
 fn many_samples_are_summed_up_for_firefox() {
-    let mut made = Made::new();
-    let (app, _) = made.process("app");
+    let (mut made, app, _) = Made::app();
     let tasks = [made.task(app, 1000, "app"), made.task(app, 1001, "helper")];
     let stacks = [made.stack("main > often"), made.stack("main > twice")];
     for number in 0..600_000_u64 {
@@ -393,8 +384,7 @@ fn many_samples_are_summed_up_for_firefox() {
 
 /// A capture with these functions on its stacks: the outermost of each block, the next one, and the size.
 fn capture_of(blocks: Vec<(String, String, u64, bool)>) -> Case {
-    let mut made = Made::new();
-    let (_, thread) = made.process("app");
+    let (mut made, _, thread) = Made::app();
     for (number, (outer, inner, size, is_freed)) in blocks.into_iter().enumerate() {
         let (outer, inner) = (made.frame(Some("/bin/app"), &[&outer]), made.frame(None, &[&inner, &outer]));
         let outer = made.node(NodeId::ROOT, outer);
@@ -411,8 +401,7 @@ fn capture_of(blocks: Vec<(String, String, u64, bool)>) -> Case {
 /// A capture with these samples (task, time, stack, nanoseconds of work) and readings of counters (kind, time, value) beside an
 /// allocation and a mark.
 fn capture_beside(samples: Vec<(u32, u64, bool, u64)>, readings: Vec<(CounterKind, u64, u64)>) -> Case {
-    let mut made = Made::new();
-    let (app, thread) = made.process("app");
+    let (mut made, app, thread) = Made::app();
     let tasks = [made.task(app, 1000, "app"), made.task(app, 1001, "")];
     let stacks = [NodeId::ROOT, made.stack("main > work")];
     made.alloc(thread, 0x1000, 100, stacks[1]);

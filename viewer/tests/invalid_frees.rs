@@ -28,8 +28,7 @@ fn free_with_stack(made: &mut Made, thread: ThreadId, address: u64, stack: NodeI
 /// A program that frees a block twice, in two threads, one that `realloc` has moved, the inside of one, and what is none; beside frees
 /// with which nothing is wrong.
 fn wrong() -> (Made, ThreadId, ThreadId) {
-    let mut made = Made::new();
-    let (process, one) = made.process("app");
+    let (mut made, process, one) = Made::app();
     let two = made.thread(process);
     let [make, drop, grow, oops] =
         ["make", "drop", "grow", "oops"].map(|name| made.stack(&format!("main > {name}")));
@@ -85,9 +84,7 @@ fn of_very_many_the_first_are_told() {
 /// Check that nothing is invalid that the recording explains: a child's free of what it inherited, a block from before an attach.
 #[test]
 fn what_is_explained_is_not_invalid() {
-    let mut made = Made::new();
-    let (parent, thread) = made.process("app");
-    let stack = made.stack("main");
+    let (mut made, parent, thread, [stack]) = Made::app_with(["main"]);
     made.alloc(thread, 0x1000, 10, stack);
     made.event(thread, Action::Fork { fork: 1 });
     let (_, child) = made.fork(parent);
@@ -144,9 +141,7 @@ proptest! {
     fn causes_are_those_of_a_list_of_all_blocks(
         calls in proptest::collection::vec((any::<bool>(), 0u64..6, 1u64..40), 0..80),
     ) {
-        let mut made = Made::new();
-        let (process, thread) = made.process("app");
-        let stack = made.stack("main");
+        let (mut made, process, thread, [stack]) = Made::app_with(["main"]);
         // Address, size, and whether it lives.
         let mut blocks: Vec<(u64, u64, bool)> = Vec::new();
         let mut expected = Vec::new();

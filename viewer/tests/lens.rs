@@ -111,8 +111,7 @@ fn expressions_select_stacks() {
 /// Check that threads are selected by name and by id, and shown as groups, in captures that were counted by them.
 #[test]
 fn threads_are_selected_and_grouped() {
-    let mut made = Made::new();
-    let (process, first) = made.process("app");
+    let (mut made, process, first) = Made::app();
     let second = made.thread(process);
     made.tables.threads[second.index()].name = "worker 2".to_owned();
     let stack = made.stack("main > f");
@@ -171,8 +170,7 @@ fn processes_are_grouped_as_asked_for() {
 /// Check that a file is one group whatever paths lead to it, and whatever builds of it were at its path.
 #[test]
 fn files_are_one_group_each() {
-    let mut made = Made::new();
-    let (_, thread) = made.process("app");
+    let (mut made, _, thread) = Made::app();
     let modules = [
         ("/lib/libx.so", "one"),
         ("/lib/libx.so", "two"),
@@ -343,8 +341,7 @@ fn own_code_is_what_stays() {
 /// the stacks with it.
 #[test]
 fn neighbours_of_a_group_become_one() {
-    let mut made = Made::new();
-    let (process, thread) = made.process("app");
+    let (mut made, process, thread) = Made::app();
     let inner =
         made.stack_in(&[("/bin/app", "main"), ("/lib/x.so", "f"), ("/lib/x.so", "g"), ("/bin/app", "h")]);
     let calloc = made.pseudo(Pseudo::Calloc);
@@ -397,8 +394,7 @@ fn neighbours_of_a_group_become_one() {
 /// Check that what is allocated by way of the standard library is its callers' group's, and what it allocates by itself its own.
 #[test]
 fn groups_begin_beyond_the_allocator() {
-    let mut made = Made::new();
-    let (process, thread) = made.process("app");
+    let (mut made, process, thread) = Made::app();
     let library = "/lib/libstdc++.so.6";
     let stacks: [&[(&str, &str)]; 3] = [
         &[
@@ -434,8 +430,7 @@ fn groups_begin_beyond_the_allocator() {
 /// stacks with any of them.
 #[test]
 fn modules_in_a_list_have_what_their_functions_have() {
-    let mut made = Made::new();
-    let (process, thread) = made.process("app");
+    let (mut made, process, thread) = Made::app();
     let library = "/lib/libstdc++.so.6";
     let stacks: [&[(&str, &str)]; 3] = [
         &[
@@ -670,9 +665,7 @@ fn processes_and_threads_have_fields_of_their_own() {
 /// Check that a function has its file, and the line that most of its cost passes through; one without line tables has none.
 #[test]
 fn functions_have_files_and_lines() {
-    let mut made = Made::new();
-    let (_, thread) = made.process("app");
-    let (rare, often) = (made.stack("main > rare > make"), made.stack("main > often"));
+    let (mut made, _, thread, [rare, often]) = Made::app_with(["main > rare > make", "main > often"]);
     let bare = made.frame(Some("/bin/app"), &[]);
     let bare = made.node(NodeId::ROOT, bare);
     made.alloc(thread, 0x1000, 10, rare);

@@ -35,10 +35,8 @@ fn watched<W: Watch>(made: &Made, watch: impl FnOnce(&Tables) -> W) -> (Loaded, 
 /// though other allocations come between.
 #[test]
 fn temporary_and_brief_are_told_apart() {
-    let mut made = Made::new();
-    let (process, thread) = made.process("app");
-    let (temporary, lasting, crossed) =
-        (made.stack("main > temporary"), made.stack("main > lasting"), made.stack("main > crossed"));
+    let (mut made, process, thread, [temporary, lasting, crossed]) =
+        Made::app_with(["main > temporary", "main > lasting", "main > crossed"]);
     for _ in 0..1000 {
         made.alloc(thread, 0x1000, 10, temporary);
         made.free(thread, 0x1000);
@@ -65,8 +63,7 @@ fn temporary_and_brief_are_told_apart() {
 /// Check a producer and a consumer: who freed what of whom, with both stacks.
 #[test]
 fn blocks_that_pass_between_threads_are_counted() {
-    let mut made = Made::new();
-    let (process, producer) = made.process("app");
+    let (mut made, process, producer) = Made::app();
     let consumer = made.thread(process);
     made.tables.threads[consumer.index()].name = "consumer".to_owned();
     let (make, take) = (made.stack("main > make"), made.stack("run > take"));
@@ -121,9 +118,7 @@ By stack
 /// Check classes, slack and stacks of some sizes.
 #[test]
 fn sizes_are_put_into_classes() {
-    let mut made = Made::new();
-    let (process, thread) = made.process("app");
-    let (a, b) = (made.stack("main > a"), made.stack("main > b"));
+    let (mut made, process, thread, [a, b]) = Made::app_with(["main > a", "main > b"]);
     for (number, (size, stack)) in (1_u64..).zip([(0, a), (1, a), (16, b), (16, b), (17, a), (1000, b)]) {
         made.alloc(thread, number * 0x1000, size, stack);
     }
@@ -144,9 +139,7 @@ fn sizes_are_put_into_classes() {
 /// Check lifetimes: by class, with what was not seen to end apart.
 #[test]
 fn lifetimes_are_put_into_classes() {
-    let mut made = Made::new();
-    let (process, thread) = made.process("app");
-    let stack = made.stack("main > f");
+    let (mut made, process, thread, [stack]) = Made::app_with(["main > f"]);
     for block in 0..3 {
         made.alloc(thread, 0x1000 + block * 0x100, 100, stack);
     }
@@ -177,9 +170,7 @@ fn lifetimes_are_put_into_classes() {
 /// Check chains of reallocs: steps, moves, copies, and who made the last one; and the advice for slow growth.
 #[test]
 fn chains_of_reallocs_are_followed() {
-    let mut made = Made::new();
-    let (process, thread) = made.process("app");
-    let (first, grow) = (made.stack("main > first"), made.stack("main > grow"));
+    let (mut made, process, thread, [first, grow]) = Made::app_with(["main > first", "main > grow"]);
     let block = |address, size| ReallocOutcome::Block { address, size, stack: grow };
     made.alloc(thread, 0x1000, 100, first);
     made.realloc(thread, 1, 0x1000, block(0x2000, 200));
@@ -225,8 +216,7 @@ fn chains_of_reallocs_are_followed() {
 /// before the last one is freed, larger blocks that another stack or another thread takes, and what happens less than four times.
 #[test]
 fn vectors_grow_without_realloc() {
-    let mut made = Made::new();
-    let (process, thread) = made.process("app");
+    let (mut made, process, thread) = Made::app();
     let other = made.thread(process);
     let [push, leak, message, twice, here, there] = ["push", "leak", "message", "twice", "here", "there"]
         .map(|name| made.stack(&format!("main > {name}")));
@@ -281,10 +271,8 @@ fn vectors_grow_without_realloc() {
 #[test]
 fn pages_belong_to_those_whose_blocks_lie_on_them() {
     const BASE: u64 = 0x10_0000;
-    let mut made = Made::new();
-    let (process, thread) = made.process("app");
-    let (many, few, large) =
-        (made.stack("main > fill > many"), made.stack("main > few"), made.stack("main > fill > large"));
+    let (mut made, process, thread, [many, few, large]) =
+        Made::app_with(["main > fill > many", "main > few", "main > fill > large"]);
     // Page 0: sixteen of `many`, one of `few`. Page 1: one of `few`, and one of `many` that is freed.
     (0..16).for_each(|block| made.alloc(thread, BASE + block * 0x40, 48, many));
     made.alloc(thread, BASE + 0x800, 32, few);
@@ -345,9 +333,7 @@ fn freed_pages_lie_under_the_highest_block() {
     const BASE: u64 = 0x5555_5000_0000;
     const MAPPED: u64 = 0x7f00_0000_0010;
     let table = |unmaps: bool, ended: Ended| {
-        let mut made = Made::new();
-        let (process, thread) = made.process("app");
-        let (builder, keep) = (made.stack("main > load"), made.stack("main > keep"));
+        let (mut made, process, thread, [builder, keep]) = Made::app_with(["main > load", "main > keep"]);
         made.alloc(thread, BASE, 10 * PAGE, builder);
         made.alloc(thread, BASE + 10 * PAGE + 0x20, 40, keep);
         made.alloc(thread, BASE + 11 * PAGE, 3 * PAGE, builder);
@@ -399,8 +385,7 @@ fn freed_pages_lie_under_the_highest_block() {
 /// address that never was a block's; but not those of other addresses.
 #[test]
 fn turns_of_an_address_have_invalid_frees() {
-    let mut made = Made::new();
-    let (process, thread) = made.process("app");
+    let (mut made, process, thread) = Made::app();
     let (other, other_thread) = made.process("other");
     let stack = made.stack("main > f");
     made.alloc(thread, 0x1000, 64, stack);
@@ -439,9 +424,7 @@ fn turns_of_an_address_have_invalid_frees() {
 /// Check the turns of an address that is used again and again, also from within a block.
 #[test]
 fn turns_of_an_address_are_told() {
-    let mut made = Made::new();
-    let (process, thread) = made.process("app");
-    let stack = made.stack("main > f");
+    let (mut made, process, thread, [stack]) = Made::app_with(["main > f"]);
     made.alloc(thread, 0x1000, 16, stack);
     made.free(thread, 0x1000);
     made.alloc(thread, 0x0ff0, 64, stack);
@@ -501,8 +484,7 @@ fn ranges_have_lives_of_their_own() {
 /// a part of a capture begins with what was there before.
 #[test]
 fn mappings_belong_to_those_who_map() {
-    let mut made = Made::new();
-    let (process, one) = made.process("app");
+    let (mut made, process, one) = Made::app();
     let two = made.thread(process);
     let (pool, cache) = (made.stack("main > pool"), made.stack("main > cache"));
     let map = |address, length, stack, in_hook| Action::Map { address, length, stack, in_hook };
@@ -586,8 +568,7 @@ fn documents(made: &Made) -> Vec<(&'static str, serde_json::Value)> {
 
 /// A program of random calls by two threads.
 fn random(calls: &[(u8, u8, u64)]) -> Made {
-    let mut made = Made::new();
-    let (process, one) = made.process("app");
+    let (mut made, process, one) = Made::app();
     let two = made.thread(process);
     let stacks = ["main > a", "main > b", "run > c"].map(|stack| made.stack(stack));
     let mut live: BTreeMap<u64, ()> = BTreeMap::new();

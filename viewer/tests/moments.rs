@@ -14,8 +14,7 @@ use std::path::Path;
 
 /// Two threads that allocate in three stacks, free each other's blocks and leave some, one event a millisecond.
 fn busy() -> Made {
-    let mut made = Made::new();
-    let (process, one) = made.process("app");
+    let (mut made, process, one) = Made::app();
     let two = made.thread(process);
     let stacks = [made.stack("main > a"), made.stack("main > b"), made.stack("main > b > c")];
     let mut random = 1_u64;
@@ -118,9 +117,7 @@ fn large_captures_are_those_of_their_events() {
 /// part of the recording can begin and end there.
 #[test]
 fn a_peak_within_a_realloc_is_a_moment() {
-    let mut made = Made::new();
-    let (process, thread) = made.process("app");
-    let [hold, grow] = [made.stack("main > hold"), made.stack("main > grow")];
+    let (mut made, process, thread, [hold, grow]) = Made::app_with(["main > hold", "main > grow"]);
     made.alloc(thread, 0x10_0000, 100_000, hold);
     made.alloc(thread, 0x20_0000, 100, hold);
     let outcome = ReallocOutcome::Block { address: 0x30_0000, size: 120_000, stack: grow };
@@ -416,8 +413,7 @@ fn timelines_end_with_what_is_held() {
         (Ended::Running, 100, "100 B in 1 block held at the end;"),
         (Ended::Exited(0), 0, "0 B in 0 blocks held at the end, 100 B in 1 block left by ended processes;"),
     ] {
-        let mut made = Made::new();
-        let (process, thread) = made.process("app");
+        let (mut made, process, thread) = Made::app();
         made.alloc(thread, 0x10, 100, NodeId::ROOT);
         made.end(process, thread, ended);
         let path = made.saved("a.memprof");

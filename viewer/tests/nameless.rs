@@ -11,9 +11,7 @@ fn amount(blocks: i64, bytes: i64) -> Amount {
 /// whatever plumbing is below it, and that a named function counts nowhere.
 #[test]
 fn reasons_are_counted_by_stack() {
-    let mut made = Made::new();
-    let (_, thread) = made.process("app");
-    let main = made.stack("main");
+    let (mut made, _, thread, [main]) = Made::app_with(["main"]);
     let stripped = [0; 2].map(|_| made.frame(Some("/lib/libx.so"), &[]));
     for frame in stripped {
         made.reason(frame, "No symbols in binary file");
@@ -50,8 +48,7 @@ fn reasons_are_counted_by_stack() {
 /// Check that a file which claims more reasons than there are is counted all the same.
 #[test]
 fn endless_reasons_are_survived() {
-    let mut made = Made::new();
-    let (_, thread) = made.process("app");
+    let (mut made, _, thread) = Made::app();
     for index in 0..100 {
         let frame = made.frame(Some("/lib/libx.so"), &[]);
         made.reason(frame, &format!("reason {index}"));

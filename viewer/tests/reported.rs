@@ -105,9 +105,7 @@ fn heaps_are_counted_by_name() {
 /// refused with the names of those that are.
 #[test]
 fn marks_are_moments() {
-    let mut made = Made::new();
-    let (process, thread) = made.process("app");
-    let main = made.stack("main");
+    let (mut made, process, thread, [main]) = Made::app_with(["main"]);
     for round in 0..20 {
         made.alloc(thread, 0x1000 * (round + 1), 1, main);
         made.mark(thread, MarkKind::Instant, &format!("round {round}"));
@@ -132,9 +130,7 @@ fn marks_are_moments() {
 /// thread frees after one was not temporary, and that a `realloc` whose end was not recorded is given up.
 #[test]
 fn pauses_explain_what_is_missing() {
-    let mut made = Made::new();
-    let (process, thread) = made.process("app");
-    let main = made.stack("main");
+    let (mut made, process, thread, [main]) = Made::app_with(["main"]);
     made.free(thread, 0x10);
     made.alloc(thread, 0x20, 1, main);
     made.alloc(thread, 0x30, 2, main);
@@ -164,9 +160,7 @@ fn pauses_explain_what_is_missing() {
 #[test]
 fn open_pauses_are_pauses() {
     for (before, after, expected) in [(None, Some(Action::Pause), 1), (Some(Action::Resume), None, 0)] {
-        let mut made = Made::new();
-        let (process, thread) = made.process("app");
-        let main = made.stack("main");
+        let (mut made, process, thread, [main]) = Made::app_with(["main"]);
         before.into_iter().for_each(|action| made.event(thread, action));
         made.alloc(thread, 0x10, 1, main);
         after.into_iter().for_each(|action| made.event(thread, action));

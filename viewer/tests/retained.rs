@@ -14,9 +14,8 @@ const ROOTS: [&str; 3] = ["cache", "stack of main", "stack of \u{1b}[31mworker"]
 /// A cache of 100 bytes that holds a list of three blocks, the last of which two stacks refer to as well, and which holds a
 /// name; a block that is lost with a name, and two that hold each other.
 fn made() -> (Loaded, Scanned) {
-    let mut made = Made::new();
-    let (_, thread) = made.process("app");
-    let stacks = ["main > insert", "main > push", "main > dup", "main > drop"].map(|text| made.stack(text));
+    let (mut made, _, thread, stacks) =
+        Made::app_with(["main > insert", "main > push", "main > dup", "main > drop"]);
     let blocks = [(100, 0), (10, 1), (10, 1), (10, 1), (5, 2), (40, 3), (7, 2), (16, 1), (16, 1)];
     let address = |block: usize| 0x1000 + block as u64 * 0x100;
     let mut held = Vec::new();

@@ -17,9 +17,7 @@ fn report(loaded: &Loaded) -> String {
 /// wrapper they came to the allocator; and that the allocator's own name is not worth a word.
 #[test]
 fn stacks_of_a_function_are_told_apart() {
-    let mut made = Made::new();
-    let (_, thread) = made.process("app");
-    let start = made.stack("_start");
+    let (mut made, _, thread, [start]) = Made::app_with(["_start"]);
     let calls = [
         ("std::map<int, int>::operator[](int const&)", 7, 400),
         ("operator new(unsigned long)", 8, 300),
@@ -44,8 +42,7 @@ fn stacks_of_a_function_are_told_apart() {
 /// Check that of a program with many functions that all hold little, each form of a report has the largest, unless a share is asked for.
 #[test]
 fn many_small_functions_are_not_an_empty_report() {
-    let mut made = Made::new();
-    let (_, thread) = made.process("app");
+    let (mut made, _, thread) = Made::app();
     for index in 0..300 {
         let stack = made.stack(&format!("start{index} > function{index}"));
         made.alloc(thread, 0x1000 * (index + 1), 1000 - index, stack);
@@ -77,8 +74,7 @@ fn a_namespace_is_not_a_crate_of_rust() {
         ("core::iter::next", Some("_RNvNtC4core4iter4next"), "main"),
         ("core::iter::next", None, "main"),
     ] {
-        let mut made = Made::new();
-        let (_, thread) = made.process("app");
+        let (mut made, _, thread) = Made::app();
         let stack = made.stack(&format!("main > {function}"));
         let linkage = linkage.map(|linkage| made.string(linkage));
         made.tables.symbols.last_mut().unwrap().as_mut().unwrap().linkage = linkage;
@@ -93,9 +89,7 @@ fn a_namespace_is_not_a_crate_of_rust() {
 /// and that a line, a caller or the allocator's function tells them apart.
 #[test]
 fn stacks_that_are_written_the_same_are_one_row() {
-    let mut made = Made::new();
-    let (id, thread) = made.process("app");
-    let start = made.stack("_start");
+    let (mut made, id, thread, [start]) = Made::app_with(["_start"]);
     let mut address = 0;
     let mut alloc = |made: &mut Made, stack, size| {
         address += 0x1000;
@@ -126,9 +120,7 @@ fn stacks_that_are_written_the_same_are_one_row() {
 /// Check that stacks which only the function of the allocator tells apart say which one that was, and others do not.
 #[test]
 fn calls_of_the_allocator_tell_rows_apart() {
-    let mut made = Made::new();
-    let (id, thread) = made.process("app");
-    let (inner, other) = (made.stack("_start > main > grow"), made.stack("_start > grow"));
+    let (mut made, id, thread, [inner, other]) = Made::app_with(["_start > main > grow", "_start > grow"]);
     let calloc = made.pseudo(Pseudo::Calloc);
     let cleared = made.node(inner, calloc);
     made.alloc(thread, 0x1000, 400, inner);
@@ -169,9 +161,7 @@ fn a_stack_of_several_processes_is_one_row() {
 /// only so many by name.
 #[test]
 fn what_was_not_seen_is_told() {
-    let mut made = Made::new();
-    let (_, thread) = made.process("app");
-    let stack = made.stack("main");
+    let (mut made, _, thread, [stack]) = Made::app_with(["main"]);
     made.alloc(thread, 0x1000, 10, stack);
     made.alloc(thread, 0x1000, 20, stack);
     made.tables.summary = Some(Summary {
@@ -187,8 +177,7 @@ fn what_was_not_seen_is_told() {
 /// Check that stacks which differ only further out than is written do not name a function of the allocator, which both have called.
 #[test]
 fn a_call_that_tells_nothing_apart_is_not_named() {
-    let mut made = Made::new();
-    let (id, thread) = made.process("app");
+    let (mut made, id, thread) = Made::app();
     let callers = (0..20).map(|number| format!("f{number}")).collect::<Vec<_>>().join(" > ");
     let stacks = ["one", "other"].map(|root| made.stack(&format!("{root} > {callers} > grow")));
     for (stack, address) in stacks.into_iter().zip([0x1000, 0x2000]) {
@@ -204,8 +193,7 @@ fn a_call_that_tells_nothing_apart_is_not_named() {
 /// small below a function of a tree, where all that it calls is, too.
 #[test]
 fn what_is_left_out_has_an_option() {
-    let mut made = Made::new();
-    let (process, thread) = made.process("app");
+    let (mut made, process, thread) = Made::app();
     for (number, (stack, size)) in (1..).zip([
         ("main > large", 10_000),
         ("main > parent > a", 30),
@@ -290,8 +278,7 @@ fn reports_of_samples_say_what_is_missing() {
         ("most CPU time has no samples", 0, vec!["warning: most CPU time has no samples"]),
         ("no sample", 99, vec!["warning: no sample", "warning: 99 of 100 samples have"]),
     ] {
-        let mut made = Made::new();
-        let (process, thread) = made.process("app");
+        let (mut made, process, thread) = Made::app();
         let (task, stack) = (made.task(process, 1000, "app"), made.stack("main > work"));
         made.alloc(thread, 0x1000, 400, stack);
         made.sample(task, 1, stack);
@@ -384,8 +371,7 @@ fn nameless_inside_of_a_wrapper_is_passed_over() {
         (vec![library; 4], "sqlite3Malloc", "<in libsqlite3.so.0> ×4 < sqlite3Malloc < insert"),
         (vec![library], "sqlite3Step", "<in libsqlite3.so.0> < sqlite3Step < insert"),
     ] {
-        let mut made = Made::new();
-        let (_, thread) = made.process("app");
+        let (mut made, _, thread) = Made::app();
         let mut stack = made.stack("insert");
         let wrapper = made.frame(Some(library), &[outside]);
         stack = made.node(stack, wrapper);
@@ -442,8 +428,7 @@ fn samples_that_were_not_chosen_are_there() {
             "Nothing to show: this selection has none of the 1,010 CPU samples. These have a thread, a stack and a time, but no size",
         ),
     ] {
-        let mut made = Made::new();
-        let (process, thread) = made.process("app");
+        let (mut made, process, thread) = Made::app();
         made.end(process, thread, Ended::Exited(0));
         made.tables.metadata.command = if is_service { Vec::new() } else { vec!["app".to_owned()] };
         let mut summary = Summary::default();

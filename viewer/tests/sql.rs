@@ -124,9 +124,7 @@ fn documented_questions_have_answers() {
 /// Check that each call which returned no memory is a row, and that a statement about them alone has them.
 #[test]
 fn failed_calls_are_a_table() {
-    let mut made = Made::new();
-    let (_, thread) = made.process("app");
-    let stack = made.stack("main > grow > calloc");
+    let (mut made, _, thread, [stack]) = Made::app_with(["main > grow > calloc"]);
     for (size, alignment, error) in [(1 << 40, 0, 12), (u64::MAX, 64, 22)] {
         made.event(thread, Action::AllocFailed { size, factors: None, alignment, error, stack });
     }

@@ -47,8 +47,7 @@ fn numbers_say_what_they_count() {
 /// Check that an advice which fits several reasons is given once.
 #[test]
 fn advice_is_given_once() {
-    let mut made = Made::new();
-    let (_, thread) = made.process("app");
+    let (mut made, _, thread) = Made::app();
     let reasons =
         ["No symbols in binary file", "Code made at run time was not told of", "No symbols in binary file"];
     for (place, (reason, module)) in (1_u64..).zip(reasons.into_iter().zip(["/a.so", "[made]", "/b.so"])) {
@@ -70,8 +69,7 @@ fn advice_is_given_once() {
 /// Check that whoever shows all that was left says how much of it `leaks` leaves out, and nobody else does.
 #[test]
 fn what_leaks_leaves_out_is_said() {
-    let mut made = Made::new();
-    let (process, thread) = made.process("app");
+    let (mut made, process, thread) = Made::app();
     let frame = made.frame(Some("/lib/ld-linux-x86-64.so.2"), &["_dl_init"]);
     let stack = made.node(capture::NodeId::ROOT, frame);
     made.alloc(thread, 0x1000, 96, stack);

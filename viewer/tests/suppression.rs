@@ -14,8 +14,7 @@ use report::views;
 
 /// A capture of leaks: each stack, in `function@file` from the root, with the size of its block.
 fn made_of(stacks: &[(&str, u64)]) -> Made {
-    let mut made = Made::new();
-    let (process, thread) = made.process("app");
+    let (mut made, process, thread) = Made::app();
     for (number, &(stack, size)) in (1_u64..).zip(stacks) {
         let node = stack.split(" > ").fold(capture::NodeId::ROOT, |parent, function| {
             let (name, file) = function.split_once('@').unwrap_or((function, "/bin/app"));
@@ -119,9 +118,7 @@ fn older_than(nanoseconds: u64) -> Suppressions {
 /// Check that young blocks are left out, by their age when their own process ended, and not what was freed.
 #[test]
 fn young_blocks_are_left_out() {
-    let mut made = Made::new();
-    let (process, thread) = made.process("app");
-    let stack = made.stack("main > f");
+    let (mut made, process, thread, [stack]) = Made::app_with(["main > f"]);
     // Events are a millisecond apart: the ages at the end are 5, 4 and 1 ms.
     made.alloc(thread, 0x1000, 1, stack);
     made.alloc(thread, 0x2000, 2, stack);
@@ -141,9 +138,7 @@ fn young_blocks_are_left_out() {
 /// the part that is looked at.
 #[test]
 fn blocks_grow_older_without_events() {
-    let mut made = Made::new();
-    let (_, thread) = made.process("app");
-    let stack = made.stack("main > f");
+    let (mut made, _, thread, [stack]) = Made::app_with(["main > f"]);
     made.alloc(thread, 0x1000, 1, stack);
     let born = made.time;
     made.tables.summary = Some(Summary { duration_ns: born + 60_000_000_000, ..Summary::default() });
@@ -171,9 +166,7 @@ fn blocks_grow_older_without_events() {
 /// Check that blocks of a process that was killed in silence are as old as they were then.
 #[test]
 fn blocks_grow_older_until_their_process_is_killed() {
-    let mut made = Made::new();
-    let (process, thread) = made.process("app");
-    let stack = made.stack("main > f");
+    let (mut made, process, thread, [stack]) = Made::app_with(["main > f"]);
     made.alloc(thread, 0x1000, 1, stack);
     let born = made.time;
     made.end(process, thread, Ended::Signaled(9));

@@ -44,8 +44,7 @@ fn address_in_file(function: fn(u64) -> u64) -> u64 {
 
 /// One allocation by the function, in this module; then the names of its stack after a search, and how that went.
 fn found(module: Module, stored: Option<&str>, naming: Naming) -> (Vec<String>, LookedUp) {
-    let mut made = Made::new();
-    let (_, thread) = made.process("app");
+    let (mut made, _, thread) = Made::app();
     made.tables.modules.push(module);
     let frame = FrameId(0);
     let address = address_in_file(function_of_this_test);

@@ -9,8 +9,7 @@ const STACKS: u64 = 5_200;
 
 /// A program with these stacks, and a scan in which a word of the program's variables points to each block.
 fn wide() -> Made {
-    let mut made = Made::new();
-    let (process, thread) = made.process("app");
+    let (mut made, process, thread) = Made::app();
     let [heap, data] = [0x5555_0000_0000_u64, 0x7f20_0000_0000];
     let main = made.stack("main");
     for number in 0..STACKS {
@@ -72,8 +71,7 @@ fn lists_end_with_what_they_leave_out() {
 /// Check that regions of a mark that do not fit are counted, on a small screen, and those beyond the limit, too.
 #[test]
 fn regions_without_room_are_counted() {
-    let mut made = Made::new();
-    let (process, thread) = made.process("app");
+    let (mut made, process, thread) = Made::app();
     for _ in 0..600 {
         made.mark(thread, MarkKind::Begin, "load");
         made.mark(thread, MarkKind::End, "load");

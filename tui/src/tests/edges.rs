@@ -9,8 +9,7 @@ use capture::{Ended, Lost, Metadata, Summary};
 
 /// A sampled program.
 fn sampled() -> Made {
-    let mut made = Made::new();
-    let (process, thread) = made.process("app");
+    let (mut made, process, thread) = Made::app();
     let (task, stack) = (made.task(process, 1000, "app"), made.stack("main > work"));
     made.alloc(thread, 0x1000, 400, stack);
     made.sample(task, 1, stack);
@@ -98,9 +97,7 @@ fn changed_functions_have_their_own_source() {
 /// Check that the ruler and the cursors tell times apart when zoomed in.
 #[test]
 fn times_of_a_part_are_told_apart() {
-    let mut made = Made::new();
-    let (process, thread) = made.process("app");
-    let stack = made.stack("main");
+    let (mut made, process, thread, [stack]) = Made::app_with(["main"]);
     made.time = 5_000_000_000;
     for block in 0..10 {
         made.alloc(thread, 0x1000 * (block + 1), 100, stack);

@@ -12,9 +12,7 @@ use report::views::{Question, VIEWS, View};
 
 /// A program that loads, peaks, and leaks a little.
 pub(super) fn program() -> Made {
-    let mut made = Made::new();
-    let (process, thread) = made.process("app");
-    let load = made.stack("main > load > read_file");
+    let (mut made, process, thread, [load]) = Made::app_with(["main > load > read_file"]);
     let parse = made.stack("main > parse > expression > node");
     let token = made.stack("main > parse > token");
     let cache = made.stack("main > load > cache > map_insert");

@@ -350,8 +350,7 @@ fn copies_have_all_numbers() {
 /// Check that if a stack has more functions than fit, those of the standard library are left out first.
 #[test]
 fn the_meaningful_functions_of_a_stack_are_seen() {
-    let mut made = Made::new();
-    let (process, thread) = made.process("app");
+    let (mut made, process, thread) = Made::app();
     let inner = (0..20).map(|number| format!(" > std::vector<int>::f{number}(int)")).collect::<String>();
     let stack = made.stack(&format!("main > fill{inner} > operator new(unsigned long)"));
     made.alloc(thread, 0x1000, 8, stack);
@@ -366,8 +365,7 @@ fn the_meaningful_functions_of_a_stack_are_seen() {
 /// A linked list of this length, whose blocks come from two alternating stacks, held by a variable. The lines of both
 /// stacks are the same.
 fn list(length: u64) -> Made {
-    let mut made = Made::new();
-    let (process, thread) = made.process("app");
+    let (mut made, process, thread) = Made::app();
     let deep = "main > f9 > f8 > f7 > f6 > f5 > f4 > f3 > push";
     let stacks = [format!("one > {deep}"), format!("two > {deep}")].map(|text| made.stack(&text));
     let [heap, data] = [0x5555_0000_0000, 0x7f20_0000_0000];
@@ -408,8 +406,7 @@ fn deep_trees_end_in_a_row() {
 /// Check that the cost of wide trees is that of the rows on the screen.
 #[test]
 fn large_graphs_cost_their_screen() {
-    let mut made = Made::new();
-    let (process, thread) = made.process("app");
+    let (mut made, process, thread) = Made::app();
     let [heap, data] = [0x5555_0000_0000_u64, 0x7f20_0000_0000];
     let areas = areas(&mut made, heap..heap + (1 << 20), data..data + 4096);
     let block = |number: u64| heap + number * 1024;

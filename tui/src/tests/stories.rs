@@ -141,9 +141,7 @@ fn open_rows_stay_open() {
 /// than a screen has rows, and their callers: so they take no longer in a tree of millions.
 #[test]
 fn large_trees_cost_their_screen() {
-    let mut made = Made::new();
-    let (process, thread) = made.process("app");
-    let main = made.stack("main");
+    let (mut made, process, thread, [main]) = Made::app_with(["main"]);
     let frames: Vec<_> =
         (0..30).map(|name| made.frame(Some("/bin/app"), &[format!("f{name}").as_str()])).collect();
     // 30 functions that call 30 each, which call 10 each.
@@ -222,9 +220,7 @@ fn a_range_is_what_all_pages_are_about() {
 /// A program that sets marks: three regions of one name, 2, 3 and 5 ms long, with a block of 1000 bytes in each, one
 /// that does not end, and moments.
 fn marked() -> Made {
-    let mut made = Made::new();
-    let (process, thread) = made.process("app");
-    let stacks = ["main > outside", "main > inside"].map(|functions| made.stack(functions));
+    let (mut made, process, thread, stacks) = Made::app_with(["main > outside", "main > inside"]);
     let mut address = 0x10_0000;
     let mut alloc = |made: &mut Made, inside: usize| {
         address += 0x1000;
@@ -363,9 +359,7 @@ fn flame_graphs_are_written_as_drawings() {
 /// Check that each nameless function of the selected stack says why, in a known file and in none.
 #[test]
 fn stacks_say_why_names_are_missing() {
-    let mut made = Made::new();
-    let (process, thread) = made.process("app");
-    let main = made.stack("main");
+    let (mut made, process, thread, [main]) = Made::app_with(["main"]);
     let (stripped, nowhere) = (made.frame(Some("/lib/libx.so"), &[]), made.frame(None, &[]));
     made.reason(stripped, "No symbols in binary file");
     made.reason(nowhere, "No mapping for address");
@@ -389,8 +383,7 @@ fn a_function_has_lines_sizes_and_lifetimes() {
     let folder = tempfile::tempdir().unwrap();
     let source = folder.path().join("m.c");
     std::fs::write(&source, "\tfirst();\n\tsecond();\n").unwrap();
-    let mut made = Made::new();
-    let (process, thread) = made.process("app");
+    let (mut made, process, thread) = Made::app();
     let file = made.string(source.to_str().unwrap());
     let lines = [1, 2].map(|line| {
         let frame = made.frame(Some("/bin/app"), &["load"]);

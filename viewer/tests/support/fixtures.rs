@@ -31,9 +31,7 @@ impl Made {
 
 /// Three blocks of 100 bytes by `a > b`, one of 50 by `a > c`.
 pub(crate) fn small() -> Made {
-    let mut made = Made::new();
-    let (process, thread) = made.process("app");
-    let (b, c) = (made.stack("main > a > b"), made.stack("main > a > c"));
+    let (mut made, process, thread, [b, c]) = Made::app_with(["main > a > b", "main > a > c"]);
     for block in 0..3 {
         made.alloc(thread, 0x1000 + block * 0x100, 100, b);
     }
@@ -74,9 +72,7 @@ pub(crate) fn sampled() -> Made {
 /// What programs tell of themselves: a process that begins paused and pauses once more, with marks, and two pools in
 /// memory that it has from malloc, one of which a second process has, too.
 pub(crate) fn reported() -> Made {
-    let mut made = Made::new();
-    let (app, one) = made.process("app");
-    let (main, grow) = (made.stack("main > load"), made.stack("main > grow"));
+    let (mut made, app, one, [main, grow]) = Made::app_with(["main > load", "main > grow"]);
     let (new, again) = (
         made.stack("main > load > memprof_report_alloc"),
         made.stack("main > grow > memprof_report_realloc"),
@@ -117,9 +113,8 @@ pub(crate) fn reported() -> Made {
 /// then, freed later, and two that hold each other.
 pub(crate) fn scanned() -> Made {
     let [heap, data, top] = [0x5555_0000_0000, 0x7f20_0000_0000, 0x7fff_0000_0000_u64];
-    let mut made = Made::new();
-    let (app, one) = made.process("app");
-    let stacks = ["main > insert", "main > push", "main > dup", "main > drop"].map(|text| made.stack(text));
+    let (mut made, app, one, stacks) =
+        Made::app_with(["main > insert", "main > push", "main > dup", "main > drop"]);
     let [program, library, nothing] = ["/bin/app", "/lib/libq.so", ""].map(|name| made.string(name));
     let area = |start, kind, tid, name| Area { start, end: start + 0x1000, kind, tid, name, base: 0 };
     let areas = [
@@ -156,8 +151,7 @@ pub(crate) fn scanned() -> Made {
 /// What stands beside allocations: samples of two threads and of a process without allocations, one in the kernel, one that came
 /// late, one of nobody; counters; a region, a mark with a long name, a gap and a pause, one of which lasts to the end.
 pub(crate) fn worked() -> Made {
-    let mut made = Made::new();
-    let (app, one) = made.process("app");
+    let (mut made, app, one) = Made::app();
     let (main, helper) = (made.task(app, 1000, "app"), made.task(app, 5001, "helper"));
     let (work, wait) = (made.stack("main > work"), made.stack("main > read"));
     let entry = made.frame(Some("[kernel]"), &["do_syscall_64"]);

@@ -51,6 +51,20 @@ impl Made {
         made
     }
 
+    /// A capture of a process with one thread.
+    pub(crate) fn app() -> (Self, ProcessId, ThreadId) {
+        let mut made = Self::new();
+        let (process, thread) = made.process("app");
+        (made, process, thread)
+    }
+
+    /// The same, and stacks.
+    pub(crate) fn app_with<const N: usize>(stacks: [&str; N]) -> (Self, ProcessId, ThreadId, [NodeId; N]) {
+        let (mut made, process, thread) = Self::app();
+        let stacks = stacks.map(|stack| made.stack(stack));
+        (made, process, thread, stacks)
+    }
+
     /// A process with one thread, whose start is recorded.
     pub(crate) fn process(&mut self, name: &str) -> (ProcessId, ThreadId) {
         self.process_row(Process { name: name.to_owned(), ..Process::default() })
