@@ -72,157 +72,86 @@ pub(crate) const MOUSE: [&str; 2] = [
     "selects a range. Hold Shift to select text of the terminal.",
 ];
 
-/// Stacks left out for want of room.
-pub(crate) fn more_stacks(rows: usize) -> String {
-    counted(rows as u64, "more stack")
-}
-
-/// Functions left out for want of room.
-pub(crate) fn more_functions(rows: usize) -> String {
-    counted(rows as u64, "more function")
-}
-
-/// Title of a list of callers.
-pub(crate) fn callers_of(function: &str) -> String {
-    format!("callers of {function}")
-}
-
-/// Functions that are taken out of stacks.
-pub(crate) fn taken_out(functions: usize) -> String {
-    format!("{functions} removed")
-}
-
-/// A page with nothing to show.
-pub(crate) fn nothing_to_show(of: &str, what: &str) -> String {
-    format!("Nothing to show: {of} has no {what}.")
-}
-
-/// Nothing changed between two moments or captures.
-pub(crate) fn nothing_changed(about: &str) -> String {
-    format!("Nothing changed {about}.")
-}
-
-/// The two sides of a comparison.
-pub(crate) fn compared(before: &str, after: &str, metric: &str) -> String {
-    format!("from {before} to {after}, by {metric}")
-}
-
-/// A search without a hit.
-pub(crate) fn not_found(sought: &str) -> String {
-    format!("no name contains `{sought}`")
-}
-
-/// The order of rows was changed.
-pub(crate) fn sorted_by(what: &str) -> String {
-    format!("sorted by {what}")
-}
-
-/// Leaks hidden by suppression rules.
-pub(crate) fn left_out_by_rules(bytes: &str, blocks: i64) -> String {
-    format!("{bytes} in {} suppressed", counted(blocks, "block"))
-}
-
-/// Sum over the blocks of several stacks.
-pub(crate) fn blocks_of_stacks(blocks: i64, stacks: usize) -> String {
-    format!("{} of {}", counted(blocks, "block"), counted(stacks as i128, "stack"))
-}
-
-/// Which scan the pages are about.
-pub(crate) fn scan_number(number: usize, count: usize) -> String {
-    format!("scan {number} of {count}")
-}
-
-/// The same, with what the scan found.
-pub(crate) fn scan_of(number: usize, count: usize, held: &str) -> String {
-    format!("{} at {held}", scan_number(number, count))
-}
-
-/// Something to know before trusting the numbers.
-pub(crate) fn warning(text: &str) -> String {
-    format!("warning: {text}")
-}
-
-/// Choices that have no effect on a scan.
-pub(crate) fn unheeded(chosen: &str) -> String {
-    format!("ignored, scans are always whole: {chosen}  (u, w: undo)")
-}
-
-/// Rows too deep in a tree to be shown.
-pub(crate) fn hidden(rows: usize) -> String {
-    format!("{} deeper, not shown", counted(rows as u64, "more row"))
-}
-
-/// Rows left out of a list, and how to see them.
-pub(crate) fn not_shown(rows: usize, way: &str) -> String {
-    format!("{} not shown: {way}", counted(rows as u64, "more row"))
-}
-
-/// Rows left out of a copy, and how to get them.
-pub(crate) fn not_copied(rows: usize, way: &str) -> String {
-    format!("{} omitted: {way}", counted(rows as u64, "more row"))
-}
-
-/// Regions of a mark left out for want of room.
-pub(crate) fn more_regions(rows: usize) -> String {
-    counted(rows as u64, "more region")
-}
-
-/// The blocks of a stack.
-pub(crate) fn own_and_retained(own: &str, retained: &str) -> String {
-    format!("own {own}, retained {retained}")
-}
-
-/// What a root keeps alive.
-pub(crate) fn kept_by_root(retained: &str) -> String {
-    format!("{retained} retained by it alone; the list of roots shows what it refers to")
-}
-
-/// Source that cannot be shown.
-pub(crate) fn cannot_be_shown(reason: &str) -> String {
-    format!("cannot be shown: {reason}")
-}
-
-/// A text was copied to the terminal's clipboard.
-pub(crate) fn copied(text: &str) -> String {
-    format!("copied {}, if your terminal allows it", lines(text))
-}
-
-/// A text could not be copied.
-pub(crate) fn cannot_copy(error: &dyn std::error::Error) -> String {
-    format!("cannot copy: {error}; W writes to a file")
-}
-
-/// A file was written.
-pub(crate) fn wrote(text: &str, file: &str) -> String {
-    format!("wrote {} to {file}", lines(text))
-}
-
-/// A file could not be written.
-pub(crate) fn cannot_write(file: &str, error: &dyn std::error::Error) -> String {
-    format!("cannot write {file}: {error}")
-}
-
 /// How to find source that is not on this machine.
 pub(crate) const ELSEWHERE: &str = "not on this machine (see --path-map)";
 
-/// Source that is not on this machine.
-pub(crate) fn not_here(file: &str) -> String {
-    format!("{file}: {ELSEWHERE}")
+/// Sentences with gaps.
+macro_rules! sentences {
+    ($($(#[$about:meta])* $name:ident($($gap:ident: $type:ty),+) = $text:expr;)+) => {
+        $(
+            $(#[$about])*
+            pub(crate) fn $name($($gap: $type),+) -> String {
+                $text
+            }
+        )+
+    };
 }
 
-/// The editor was closed.
-pub(crate) fn back_from(file: &str, seconds: u64) -> String {
-    format!("back from {file} after {seconds} s")
-}
-
-/// The editor failed.
-pub(crate) fn editor_ended(status: &dyn std::fmt::Display) -> String {
-    format!("the editor failed: {status}")
-}
-
-/// The editor could not be started.
-pub(crate) fn no_editor(error: &dyn std::error::Error) -> String {
-    format!("cannot start the editor ({error}): set VISUAL or EDITOR")
+sentences! {
+    /// Stacks left out for want of room.
+    more_stacks(rows: usize) = counted(rows as u64, "more stack");
+    /// Functions left out for want of room.
+    more_functions(rows: usize) = counted(rows as u64, "more function");
+    /// Title of a list of callers.
+    callers_of(function: &str) = format!("callers of {function}");
+    /// Functions that are taken out of stacks.
+    taken_out(functions: usize) = format!("{functions} removed");
+    /// A page with nothing to show.
+    nothing_to_show(of: &str, what: &str) = format!("Nothing to show: {of} has no {what}.");
+    /// Nothing changed between two moments or captures.
+    nothing_changed(about: &str) = format!("Nothing changed {about}.");
+    /// The two sides of a comparison.
+    compared(before: &str, after: &str, metric: &str) = format!("from {before} to {after}, by {metric}");
+    /// A search without a hit.
+    not_found(sought: &str) = format!("no name contains `{sought}`");
+    /// The order of rows was changed.
+    sorted_by(what: &str) = format!("sorted by {what}");
+    /// Leaks hidden by suppression rules.
+    left_out_by_rules(bytes: &str, blocks: i64) =
+        format!("{bytes} in {} suppressed", counted(blocks, "block"));
+    /// Sum over the blocks of several stacks.
+    blocks_of_stacks(blocks: i64, stacks: usize) =
+        format!("{} of {}", counted(blocks, "block"), counted(stacks as i128, "stack"));
+    /// Which scan the pages are about.
+    scan_number(number: usize, count: usize) = format!("scan {number} of {count}");
+    /// The same, with what the scan found.
+    scan_of(number: usize, count: usize, held: &str) = format!("{} at {held}", scan_number(number, count));
+    /// Something to know before trusting the numbers.
+    warning(text: &str) = format!("warning: {text}");
+    /// Choices that have no effect on a scan.
+    unheeded(chosen: &str) = format!("ignored, scans are always whole: {chosen}  (u, w: undo)");
+    /// Rows too deep in a tree to be shown.
+    hidden(rows: usize) = format!("{} deeper, not shown", counted(rows as u64, "more row"));
+    /// Rows left out of a list, and how to see them.
+    not_shown(rows: usize, way: &str) = format!("{} not shown: {way}", counted(rows as u64, "more row"));
+    /// Rows left out of a copy, and how to get them.
+    not_copied(rows: usize, way: &str) = format!("{} omitted: {way}", counted(rows as u64, "more row"));
+    /// Regions of a mark left out for want of room.
+    more_regions(rows: usize) = counted(rows as u64, "more region");
+    /// The blocks of a stack.
+    own_and_retained(own: &str, retained: &str) = format!("own {own}, retained {retained}");
+    /// What a root keeps alive.
+    kept_by_root(retained: &str) =
+        format!("{retained} retained by it alone; the list of roots shows what it refers to");
+    /// Source that cannot be shown.
+    cannot_be_shown(reason: &str) = format!("cannot be shown: {reason}");
+    /// A text was copied to the terminal's clipboard.
+    copied(text: &str) = format!("copied {}, if your terminal allows it", lines(text));
+    /// A text could not be copied.
+    cannot_copy(error: &dyn std::error::Error) = format!("cannot copy: {error}; W writes to a file");
+    /// A file was written.
+    wrote(text: &str, file: &str) = format!("wrote {} to {file}", lines(text));
+    /// A file could not be written.
+    cannot_write(file: &str, error: &dyn std::error::Error) = format!("cannot write {file}: {error}");
+    /// Source that is not on this machine.
+    not_here(file: &str) = format!("{file}: {ELSEWHERE}");
+    /// The editor was closed.
+    back_from(file: &str, seconds: u64) = format!("back from {file} after {seconds} s");
+    /// The editor failed.
+    editor_ended(status: &dyn std::fmt::Display) = format!("the editor failed: {status}");
+    /// The editor could not be started.
+    no_editor(error: &dyn std::error::Error) =
+        format!("cannot start the editor ({error}): set VISUAL or EDITOR");
 }
 
 fn lines(text: &str) -> String {

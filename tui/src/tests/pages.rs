@@ -94,9 +94,8 @@ fn registered_views_have_pages() {
 /// A program whose messages another thread frees, except those that are refused or forgotten, recorded with the
 /// stacks of frees.
 pub(super) fn traced() -> Made {
-    let mut made = Made::new();
+    let (mut made, process, one) = Made::app();
     made.tables.metadata.options.push((FREE_STACKS.into(), true.to_string()));
-    let (process, one) = made.process("app");
     let other = made.thread(process);
     let [make, refuse, consume] =
         ["main > make_message", "main > serve > refuse", "run > consume"].map(|stack| made.stack(stack));
