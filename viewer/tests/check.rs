@@ -37,13 +37,20 @@ fn check(rules: &str) -> Report {
 }
 
 fn check_made(made: &Made, rules: &str) -> Report {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("app.memprof");
-    made.write(&file);
-    let (rules, _) = Rules::from_toml(rules, &folder.path().join("rules.toml")).unwrap();
-    let mut report = rules.check(&file, Naming::Stored).unwrap();
+    check_file(&made.saved("app.memprof"), rules)
+}
+
+fn check_file(file: &Path, rules: &str) -> Report {
+    let (rules, _) = Rules::from_toml(rules, Path::new("rules.toml")).unwrap();
+    let mut report = rules.check(file, Naming::Stored).unwrap();
     report.file = "app.memprof".to_owned();
     report
+}
+
+/// The report as text, and the outcome.
+fn judged(made: &Made, rules: &str) -> (String, Outcome) {
+    let report = check_made(made, rules);
+    (text_of(&report), report.outcome())
 }
 
 fn text_of(report: &Report) -> String {
@@ -248,12 +255,7 @@ fn incomplete_captures_are_not_judged() {
     let lost = Lost { reason: "ring_full".to_owned(), events: 12, advice: String::new() };
     made.tables.summary = Some(Summary { lost: vec![lost], ..Summary::default() });
     let file = made.saved("app.memprof");
-    let judged = |rules: &str| {
-        let (rules, _) = Rules::from_toml(rules, Path::new("rules.toml")).unwrap();
-        let mut report = rules.check(&file, Naming::Stored).unwrap();
-        report.file = "app.memprof".to_owned();
-        report
-    };
+    let judged = |rules: &str| check_file(&file, rules);
     let report = judged("max-peak = 199\nmax-leaked = 130");
     let expected = "\
 FAIL  peak    200 B, limit 199 B
@@ -310,8 +312,7 @@ fn filters_without_names_are_not_judged() {
         [("a", Outcome::Untold), ("file:a.c", Outcome::Untold), ("module:app", Outcome::Kept)]
     {
         let rules = format!("[[rule]]\nfilter = \"{filter}\"\nmax-allocations = 10");
-        let (rules, _) = Rules::from_toml(&rules, Path::new("rules.toml")).unwrap();
-        let report = rules.check(&file, Naming::Stored).unwrap();
+        let report = check_file(&file, &rules);
         assert_eq!(report.outcome(), expected, "{}", text_of(&report));
     }
 }
@@ -326,8 +327,7 @@ fn uncertain_blocks_are_not_judged() {
     made.end(process, thread, Ended::Exited(0));
     let file = made.saved("app.memprof");
     for (limit, expected) in [(99, Outcome::Untold), (100, Outcome::Kept)] {
-        let (rules, _) = Rules::from_toml(&format!("max-leaked = {limit}"), Path::new("rules.toml")).unwrap();
-        let report = rules.check(&file, Naming::Stored).unwrap();
+        let report = check_file(&file, &format!("max-leaked = {limit}"));
         assert_eq!(report.outcome(), expected, "{}", text_of(&report));
     }
 }
@@ -338,10 +338,7 @@ fn estimates_near_their_limit_are_not_judged() {
     let mut made = made();
     made.tables.metadata.sample_interval = 1000;
     let file = made.saved("app.memprof");
-    let judged = |limit: i64| {
-        let (rules, _) = Rules::from_toml(&format!("max-bytes = {limit}"), Path::new("rules.toml")).unwrap();
-        rules.check(&file, Naming::Stored).unwrap()
-    };
+    let judged = |limit: i64| check_file(&file, &format!("max-bytes = {limit}"));
     let actual = judged(0).verdicts[0].actual;
     for (limit, expected) in [
         (0, Outcome::Broken),
@@ -359,10 +356,8 @@ fn baselines_have_errors() {
     let folder = tempfile::tempdir().unwrap();
     let sampled = |blocks: u64, interval: u64| {
         let file = folder.path().join(format!("{blocks}-{interval}.memprof"));
-        let mut made = Made::new();
+        let (mut made, process, thread, [a]) = Made::app_with(["main > a"]);
         made.tables.metadata.sample_interval = interval;
-        let (process, thread) = made.process("app");
-        let a = made.stack("main > a");
         (0..blocks).for_each(|block| made.alloc(thread, 0x1000 * (block + 1), 100, a));
         made.end(process, thread, Ended::Exited(0));
         made.write(&file);
@@ -387,10 +382,8 @@ fn baselines_have_errors() {
 /// in the range add nothing.
 #[test]
 fn growth_has_the_errors_of_all_that_differs() {
-    let mut made = Made::new();
+    let (mut made, process, thread, [a]) = Made::app_with(["main > a"]);
     made.tables.metadata.sample_interval = 64 << 10;
-    let (process, thread) = made.process("app");
-    let a = made.stack("main > a");
     let blocks = |made: &mut Made, from: u64, to: u64| {
         (from..to).for_each(|block| made.alloc(thread, 0x1000 * (block + 1), 100, a));
     };
@@ -414,8 +407,7 @@ fn growth_has_the_errors_of_all_that_differs() {
         ("1900ms", 0, Outcome::Kept),
     ] {
         let rules = format!("[[rule]]\nfrom = \"{from}\"\nmax-growth = {limit}");
-        let (rules, _) = Rules::from_toml(&rules, Path::new("rules.toml")).unwrap();
-        let report = rules.check(&file, Naming::Stored).unwrap();
+        let report = check_file(&file, &rules);
         assert_eq!(
             (report.verdicts[0].actual, report.outcome()),
             (0, expected),
@@ -428,10 +420,8 @@ fn growth_has_the_errors_of_all_that_differs() {
 /// Check that blocks which are left out since they were young leave no error behind, where all of a stack's are and where some are.
 #[test]
 fn young_blocks_leave_no_error() {
-    let mut made = Made::new();
+    let (mut made, process, thread, [a, b]) = Made::app_with(["main > a", "main > b"]);
     made.tables.metadata.sample_interval = 64 << 10;
-    let (process, thread) = made.process("app");
-    let (a, b) = (made.stack("main > a"), made.stack("main > b"));
     // Certain to be recorded, so exact.
     made.alloc(thread, 0x1000_0000, 20 << 20, a);
     made.time = 1_000_000_000;
@@ -440,11 +430,7 @@ fn young_blocks_leave_no_error() {
     }
     made.end(process, thread, Ended::Exited(0));
     let file = made.saved("app.memprof");
-    let rules = |limit: u64, age: &str| {
-        let rules = format!("max-leaked = {limit}\n{age}");
-        let (rules, _) = Rules::from_toml(&rules, Path::new("rules.toml")).unwrap();
-        rules.check(&file, Naming::Stored).unwrap()
-    };
+    let rules = |limit: u64, age: &str| check_file(&file, &format!("max-leaked = {limit}\n{age}"));
     let report = rules(20 << 20, "older-than = \"500ms\"");
     assert_eq!((report.verdicts[0].actual, report.outcome()), (20 << 20, Outcome::Kept), "{report:?}");
     assert_eq!(rules(21 << 20, "").outcome(), Outcome::Broken);
@@ -459,10 +445,7 @@ fn processes_that_go_on_are_told_of() {
     made.alloc(thread, 0x1000, 5000, NodeId::ROOT);
     made.end(child, thread, Ended::Running);
     let file = made.saved("app.memprof");
-    let said = |rules: &str| {
-        let (rules, _) = Rules::from_toml(rules, Path::new("rules.toml")).unwrap();
-        text_of(&rules.check(&file, Naming::Stored).unwrap())
-    };
+    let said = |rules: &str| text_of(&check_file(&file, rules));
     let warning = "warning: 4.88 KiB in the capture is in processes still running: not leaked yet\n";
     let text = said("max-leaked = 0");
     assert!(text.starts_with(warning) && text.contains("FAIL  leaked"), "{text}");
@@ -473,15 +456,7 @@ fn processes_that_go_on_are_told_of() {
 /// are none.
 #[test]
 fn invalid_frees_are_limited() {
-    let judged = |made: &Made, limit: u64| {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("app.memprof");
-        made.write(&file);
-        let rules = format!("max-invalid-frees = {limit}");
-        let (rules, _) = Rules::from_toml(&rules, &folder.path().join("rules.toml")).unwrap();
-        let report = rules.check(&file, Naming::Stored).unwrap();
-        (text_of(&report), report.outcome())
-    };
+    let judged = |made: &Made, limit: u64| judged(made, &format!("max-invalid-frees = {limit}"));
     let good = made();
     assert_eq!(judged(&good, 0), ("ok    invalid-frees  0, limit 0\n".to_owned(), Outcome::Kept));
     let (mut twice, process, thread, [stack]) = Made::app_with(["main"]);
@@ -507,14 +482,11 @@ fn invalid_frees_are_limited() {
 /// there is no invalid free; and that the rest is judged as usual.
 #[test]
 fn contradictions_break_no_rule() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("app.memprof");
     let (mut made, process, thread, [stack]) = Made::app_with(["main"]);
     made.alloc(thread, 0x1000, 10, stack);
     made.alloc(thread, 0x1000, 20, stack);
     made.free(thread, 0x2000);
     made.end(process, thread, Ended::Exited(0));
-    made.write(&file);
     let why = "no free is recorded of 1 block whose address was allocated again";
     let doubt = format!("; undecided: {why}");
     let doubt = doubt.as_str();
@@ -532,9 +504,7 @@ fn contradictions_break_no_rule() {
             Outcome::Broken,
         ),
     ] {
-        let (rules, _) = Rules::from_toml(rule, &folder.path().join("rules.toml")).unwrap();
-        let report = rules.check(&file, Naming::Stored).unwrap();
-        assert_eq!((text_of(&report), report.outcome()), (expected, outcome), "{rule}");
+        assert_eq!(judged(&made, rule), (expected, outcome), "{rule}");
     }
     let loaded = made.loaded("app.memprof");
     assert!(shown::leaks(&loaded, 10, &Style::default()).contains("cannot be told which blocks are leaked"));
@@ -543,25 +513,15 @@ fn contradictions_break_no_rule() {
 /// Check that calls which returned no memory are limited, and that it cannot be told of recordings that do not tell of them.
 #[test]
 fn failed_calls_are_limited() {
-    let judged = |made: &Made, limit: u64| {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("app.memprof");
-        made.write(&file);
-        let rules = format!("max-failed = {limit}");
-        let (rules, _) = Rules::from_toml(&rules, &folder.path().join("rules.toml")).unwrap();
-        let report = rules.check(&file, Naming::Stored).unwrap();
-        (text_of(&report), report.outcome())
-    };
+    let judged = |made: &Made, limit: u64| judged(made, &format!("max-failed = {limit}"));
     let silent = made();
     let untold = "?     failed  0, limit 0; undecided: the capture does not record them\n";
     assert_eq!(judged(&silent, 0), (untold.to_owned(), Outcome::Untold));
     let mut good = made();
     good.tables.metadata.options.push((capture::FAILED_CALLS.to_owned(), "true".to_owned()));
     assert_eq!(judged(&good, 0), ("ok    failed  0, limit 0\n".to_owned(), Outcome::Kept));
-    let mut bad = Made::new();
+    let (mut bad, process, thread, [stack]) = Made::app_with(["main"]);
     bad.tables.metadata.options = good.tables.metadata.options.clone();
-    let (process, thread) = bad.process("app");
-    let stack = bad.stack("main");
     for error in [12, 22] {
         bad.event(thread, Action::AllocFailed { size: 1 << 40, factors: None, alignment: 0, error, stack });
     }

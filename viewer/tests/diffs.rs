@@ -516,10 +516,8 @@ fn what_became_uncertain_is_told_with_its_reason() {
 #[test]
 fn growth_is_judged_by_call_stack() {
     let leaky = leaky().saved("leaky.memprof");
-    let mut made = Made::new();
+    let (mut made, _, thread, stacks) = Made::app_with(["main > a", "main > b"]);
     made.tables.metadata.sample_interval = 64 << 10;
-    let (_, thread) = made.process("app");
-    let stacks = ["main > a", "main > b"].map(|stack| made.stack(stack));
     made.alloc(thread, 0x100_0000, 20 << 20, stacks[0]);
     // One sample, which stands for 64 KiB or for nothing.
     made.alloc(thread, 0x10, 100, stacks[1]);
@@ -565,10 +563,8 @@ fn growth_is_judged_by_call_stack() {
 /// given first.
 #[test]
 fn blocks_that_live_at_both_moments_add_no_error() {
-    let mut made = Made::new();
+    let (mut made, process, thread, [a]) = Made::app_with(["main > a"]);
     made.tables.metadata.sample_interval = 64 << 10;
-    let (process, thread) = made.process("app");
-    let a = made.stack("main > a");
     let alloc = |made: &mut Made, block: u64| made.alloc(thread, 0x1000 * (block + 1), 100, a);
     (0..50).for_each(|block| alloc(&mut made, block));
     made.time = 1_000_000_000;

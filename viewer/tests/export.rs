@@ -308,10 +308,8 @@ fn the_main_program_is_mapped_first() {
 #[test]
 fn many_blocks_are_summed_up_for_firefox() {
     for sample_interval in [0, 1000] {
-        let mut made = Made::new();
+        let (mut made, _, thread, [often, once]) = Made::app_with(["main > often", "main > once"]);
         made.tables.metadata.sample_interval = sample_interval;
-        let (_, thread) = made.process("app");
-        let (often, once) = (made.stack("main > often"), made.stack("main > once"));
         for _ in 0..530_000 {
             made.alloc(thread, 0x1000, 100, often);
             made.free(thread, 0x1000);
@@ -334,10 +332,8 @@ fn many_blocks_are_summed_up_for_firefox() {
 /// Check that samples of many blocks are shown one by one, each at its time, as long as they are few themselves.
 #[test]
 fn few_samples_of_many_blocks_are_shown_by_firefox() {
-    let mut made = Made::new();
+    let (mut made, _, thread, [stack]) = Made::app_with(["main > grow"]);
     made.tables.metadata.sample_interval = 1 << 20;
-    let (_, thread) = made.process("app");
-    let stack = made.stack("main > grow");
     (0..100).for_each(|block| made.alloc(thread, 0x1000 * (block + 1), 16, stack));
     let case = Case::new(made, "app.memprof");
     assert!(case.loaded.profile.total.allocated.blocks > 1_000_000);

@@ -18,9 +18,8 @@ use std::path::PathBuf;
 
 /// Blocks of `make` and of a library, which `drop` and `clear` free, one that `grow` makes larger, and one that stays.
 fn traced() -> Made {
-    let mut made = Made::new();
+    let (mut made, process, one) = Made::app();
     made.tables.metadata.options.push((FREE_STACKS.into(), true.to_string()));
-    let (process, one) = made.process("app");
     let two = made.thread(process);
     let [make, grow, drop, clear] =
         ["main > make", "main > grow", "main > drop > release", "main > clear"].map(|name| made.stack(name));
@@ -110,11 +109,9 @@ fn choices_are_of_blocks_and_not_of_frees() {
 /// Check that of samples each free stands for as many as its block, with the same error.
 #[test]
 fn frees_of_samples_are_estimates() {
-    let mut made = Made::new();
+    let (mut made, _, thread, [make, drop]) = Made::app_with(["main > make", "main > drop"]);
     made.tables.metadata.options.push((FREE_STACKS.into(), true.to_string()));
     made.tables.metadata.sample_interval = 64 << 10;
-    let (_, thread) = made.process("app");
-    let (make, drop) = (made.stack("main > make"), made.stack("main > drop"));
     for block in 0..40 {
         made.alloc(thread, 0x1000 + block * 0x100, 100, make);
     }
@@ -135,9 +132,8 @@ fn frees_of_samples_are_estimates() {
 /// Check that blocks of a pool, of which programs do not tell where they go back, have no frees of stacks.
 #[test]
 fn pools_tell_nothing_of_frees() {
-    let mut made = Made::new();
+    let (mut made, _, thread) = Made::app();
     made.tables.metadata.options.push((FREE_STACKS.into(), true.to_string()));
-    let (_, thread) = made.process("app");
     let (pool, stack) = (made.string("arena"), made.stack("main > take"));
     made.event(thread, Action::PoolAlloc { pool, address: 0x10, size: 8, stack });
     made.event(thread, Action::PoolFree { pool, address: 0x10 });
@@ -507,9 +503,8 @@ proptest! {
     /// Check both sides against a count by hand of what random threads allocate and free.
     #[test]
     fn pairs_add_up(turns in prop::collection::vec((0..3_usize, 0..4_usize, 0..2_usize, 1..100_u64, any::<bool>()), 0..60)) {
-        let mut made = Made::new();
+        let (mut made, process, one) = Made::app();
         made.tables.metadata.options.push((FREE_STACKS.into(), true.to_string()));
-        let (process, one) = made.process("app");
         let threads = [one, made.thread(process)];
         let makers = ["main > a", "main > b", "c"].map(|stack| made.stack(stack));
         let freers = ["main > x", "run > y", "z"].map(|stack| made.stack(stack));

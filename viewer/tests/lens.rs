@@ -601,9 +601,8 @@ fn groups_of_processes_hide_nothing() {
 /// Check that nobody is told to have nothing who allocated nothing, as a thread that only frees, and of other groups none.
 #[test]
 fn only_owners_that_allocate_are_told_to_have_nothing() {
-    let mut made = Made::new();
+    let (mut made, process, one) = Made::app();
     made.tables.metadata.options.push((FREE_STACKS.into(), true.to_string()));
-    let (process, one) = made.process("app");
     let two = made.thread(process);
     let (stack, drop) = (made.stack("main > parse"), made.stack("main > drop"));
     let library = made.frame(Some("/lib/x.so"), &["late"]);

@@ -57,10 +57,8 @@ fn program() -> Vec<Planned> {
 /// second half, in which as many come as go.
 fn run(interval: u64, seed: u64) -> Profile {
     let mut random = Random(seed);
-    let mut made = Made::new();
+    let (mut made, process, thread, [stack]) = Made::app_with(["main > work"]);
     made.tables.metadata.sample_interval = interval;
-    let (process, thread) = made.process("app");
-    let stack = made.stack("main > work");
     let sampling = Sampling::new(interval);
     let mut later = Vec::new();
     for (number, Planned { size, end }) in (1..).zip(program()) {
@@ -230,10 +228,8 @@ proptest! {
         sizes in prop::collection::vec(any::<u64>(), 1..60),
         interval in 1..=u64::MAX,
     ) {
-        let mut made = Made::new();
+        let (mut made, process, thread, [stack]) = Made::app_with(["main"]);
         made.tables.metadata.sample_interval = interval;
-        let (process, thread) = made.process("app");
-        let stack = made.stack("main");
         for (block, size) in (1..).zip(&sizes) {
             made.alloc(thread, block * 16, *size, stack);
         }

@@ -45,10 +45,8 @@ pub(crate) fn small() -> Made {
 /// Samples of one in 64 KiB: small blocks of `a > b`, of which each stands for hundreds, some of them freed, one
 /// temporary and one not; blocks near the interval, and one that was certain to be recorded.
 pub(crate) fn sampled() -> Made {
-    let mut made = Made::new();
+    let (mut made, process, thread, [b, c]) = Made::app_with(["main > a > b", "main > a > c"]);
     made.tables.metadata.sample_interval = 64 << 10;
-    let (process, thread) = made.process("app");
-    let (b, c) = (made.stack("main > a > b"), made.stack("main > a > c"));
     for block in 0..40 {
         made.alloc(thread, 0x1000 + block * 0x100, 100, b);
     }
