@@ -410,11 +410,8 @@ impl Model {
     /// Selects a function in the list of functions by name, if it is there.
     fn select_function(&mut self, name: &str) {
         let Some(view) = self.functions.view() else { return };
-        let place = (0..view.loaded.names.len()).find_map(|place| {
-            let label = LabelId(u32::try_from(place).ok()?);
-            (view.loaded.names.label(label).name == name).then_some(label)
-        });
-        if let Some(label) = place {
+        let names = &view.loaded.names;
+        if let Some(label) = names.ids().find(|label| names.label(*label).name == name) {
             self.functions.go_to(label);
         }
     }

@@ -9,7 +9,7 @@ pub use seen::{Grouping, Seen};
 pub use suppressed::{Suppressed, Use};
 
 use crate::symbolize::LookedUp;
-use analysis::{Counters, Failure, MarkName, Names, Point, Profile, Reason, Span, marks_by_name};
+use analysis::{Counters, Failure, LabelId, MarkName, Names, Point, Profile, Reason, marks_by_name};
 use capture::{CounterKind, Frame, Lost, Mark, Process, ProcessId, StringId, Tables, Thread};
 use heap_graph::Reach;
 
@@ -174,11 +174,7 @@ impl Loaded {
 
     /// The resident size that the kernel reported last for a process, up to the moment shown.
     pub fn last_rss(&self, process: ProcessId) -> Option<u64> {
-        let until = match self.profile.span {
-            Span::Whole => u64::MAX,
-            Span::At(at) => at.time,
-            Span::Range { to, .. } => to.time,
-        };
+        let (_, until) = self.profile.span.times(u64::MAX);
         let series = self.counters.series(Some(process), CounterKind::Rss, 0);
         series.iter().rev().find(|point| point.time <= until).map(|point| point.value)
     }
@@ -201,6 +197,17 @@ impl Loaded {
     /// True when the stacks of frees were recorded, too.
     pub fn has_free_stacks(&self) -> bool {
         self.tables.metadata.has_free_stacks()
+    }
+
+    /// True when CPU samples stand for cycles, and not for time.
+    pub fn counts_cycles(&self) -> bool {
+        self.tables.summary.as_ref().is_some_and(|summary| summary.cpu.event == "cycles")
+    }
+
+    /// The path of the binary that contains a function, if known.
+    pub fn module_of(&self, label: LabelId) -> Option<&str> {
+        let module = self.tables.modules.get(self.names.label(label).module()?.index())?;
+        Some(&module.path)
     }
 
     /// Distinct code addresses on the stacks.

@@ -16,7 +16,7 @@
 //! recursive function shows more, as with callgrind's own files.
 
 use super::call_graph::CallGraph;
-use super::places::{Place, module_of, source_files};
+use super::places::{Place, source_files};
 use crate::origin::{CREATOR, command};
 use analysis::{Amount, Cost, LabelId};
 use engine::Loaded;
@@ -137,7 +137,7 @@ impl Writer<'_, '_> {
 
     fn function(&mut self, prefix: &str, label: LabelId) -> io::Result<()> {
         let loaded = self.loaded;
-        self.name(prefix, "ob", Name::Object, module_of(loaded, label).unwrap_or("???"))?;
+        self.name(prefix, "ob", Name::Object, loaded.module_of(label).unwrap_or("???"))?;
         // The file of a called function is written as `cfi`, not `cfl`, in both old and new files.
         let file = if prefix.is_empty() { "fl" } else { "fi" };
         self.name(prefix, file, Name::File, self.files[label.index()].unwrap_or("???"))?;

@@ -16,7 +16,7 @@ use super::amounts::{COLUMNS, Columns, FREES};
 use super::origin::labels;
 use super::places::places;
 use analysis::query::label;
-use analysis::{Amount, Cost, Site, Span, meaningful, process_name};
+use analysis::{Amount, Cost, Site, meaningful, process_name};
 use capture::{AtomicFile, ProcessId, Tables};
 use engine::Loaded;
 use jiff::Timestamp;
@@ -63,10 +63,7 @@ pub fn add(dataset: &Path, loaded: &Loaded) -> io::Result<Vec<String>> {
 
 /// The UTC day of the moment that is shown.
 fn day(loaded: &Loaded) -> String {
-    let shown = match loaded.profile.span {
-        Span::Whole => loaded.duration_ns(),
-        Span::At(at) | Span::Range { to: at, .. } => at.time,
-    };
+    let (_, shown) = loaded.profile.span.times(loaded.duration_ns());
     let seconds = loaded.tables.metadata.started_unix_ns.saturating_add(shown) / 1_000_000_000;
     Timestamp::from_second(seconds.cast_signed()).unwrap_or_default().strftime("%Y-%m-%d").to_string()
 }

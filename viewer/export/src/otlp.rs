@@ -15,7 +15,7 @@
 use crate::addresses::{Range, build_id, call_address, ranges};
 use crate::origin::CREATOR;
 use crate::protobuf::Message;
-use analysis::{Cost, LabelId, Site, Span, Step, process_name};
+use analysis::{Cost, LabelId, Site, Step, process_name};
 use capture::{Frame, FrameId, ModuleId, NodeId, ProcessId, StringId};
 use engine::Loaded;
 use std::collections::HashMap;
@@ -134,11 +134,7 @@ impl<'a> Dictionary<'a> {
             }
         }
         let metadata = &self.loaded.tables.metadata;
-        let (from, until) = match self.loaded.profile.span {
-            Span::Whole => (0, self.loaded.duration_ns()),
-            Span::At(at) => (at.time, at.time),
-            Span::Range { from, to } => (from.time, to.time),
-        };
+        let (from, until) = self.loaded.profile.span.times(self.loaded.duration_ns());
         let period_type = self.value_type("space", "bytes");
         profile
             .fixed(3, metadata.started_unix_ns.saturating_add(from))

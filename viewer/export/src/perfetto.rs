@@ -48,9 +48,8 @@ fn pid_of(loaded: &Loaded, process: ProcessId) -> u64 {
 fn defaults(loaded: &Loaded) -> Message {
     const CPU_CLOCK: u64 = 1;
     const CPU_CYCLES: u64 = 10;
-    let of_cycles = loaded.tables.summary.as_ref().is_some_and(|summary| summary.cpu.event == "cycles");
     let frequency = 1_000_000_000 / sample_interval(loaded);
-    let counter = if of_cycles { CPU_CYCLES } else { CPU_CLOCK };
+    let counter = if loaded.counts_cycles() { CPU_CYCLES } else { CPU_CLOCK };
     let timebase = Message::new().uint(2, frequency).uint(4, counter).clone();
     Message::new().message(12, Message::new().message(1, &timebase)).clone()
 }

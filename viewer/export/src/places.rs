@@ -1,6 +1,6 @@
 //! A stack as places: functions and lines.
 
-use analysis::{Kind, LabelId, Site, functions_of};
+use analysis::{LabelId, Site, functions_of};
 use capture::{Frame, FrameId, NodeId, ProcessId};
 use engine::Loaded;
 
@@ -28,16 +28,6 @@ pub(super) fn places_of(
     functions_of(&loaded.tables, &loaded.names, node)
         .map(|(_, step)| Place { label: step.label, line: step.line.unwrap_or(0) })
         .chain([process])
-}
-
-/// The path of the binary that contains a function, if known.
-pub(super) fn module_of(loaded: &Loaded, label: LabelId) -> Option<&str> {
-    match loaded.names.label(label).kind {
-        Kind::Function(_, Some(module)) | Kind::InModule(module) => {
-            loaded.tables.modules.get(module.index()).map(|module| module.path.as_str())
-        }
-        _ => None,
-    }
 }
 
 /// Whether a frame is code of the kernel itself, not of one of its modules.

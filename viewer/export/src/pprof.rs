@@ -17,7 +17,7 @@ mod strings;
 
 use super::protobuf::Message;
 use crate::origin::CREATOR;
-use analysis::{Amount, Cost, Metric, Site, Span, call_of_row};
+use analysis::{Amount, Cost, Metric, Site, call_of_row};
 use capture::Tables;
 use engine::Loaded;
 use flate2::Compression;
@@ -138,12 +138,7 @@ impl<W: Write> Writer<'_, W> {
         let message = &mut self.message;
         message.int(field::DEFAULT_SAMPLE_TYPE, default).message(field::PERIOD_TYPE, &period);
         message.uint(field::PERIOD, metadata.sample_interval.max(1)).ints(field::COMMENT, comments);
-        let (begin, end) = match self.loaded.profile.span {
-            Span::Whole => (0, self.loaded.duration_ns()),
-            // What is held at a moment has no duration.
-            Span::At(at) => (at.time, at.time),
-            Span::Range { from, to } => (from.time, to.time),
-        };
+        let (begin, end) = self.loaded.profile.span.times(self.loaded.duration_ns());
         // If the capture does not say when it was made, times are unknown.
         let at =
             if metadata.started_unix_ns == 0 { 0 } else { metadata.started_unix_ns.saturating_add(begin) };
@@ -212,6 +207,5 @@ fn frees_units(loaded: &Loaded) -> Option<[(&'static str, &'static str); 2]> {
 
 /// The unit of the weight of CPU samples.
 fn cpu_unit(loaded: &Loaded) -> (&'static str, &'static str) {
-    let of_cycles = loaded.tables.summary.as_ref().is_some_and(|summary| summary.cpu.event == "cycles");
-    if of_cycles { ("cycles", "count") } else { ("cpu", "nanoseconds") }
+    if loaded.counts_cycles() { ("cycles", "count") } else { ("cpu", "nanoseconds") }
 }

@@ -3,9 +3,9 @@
 //! Its schema is <https://www.speedscope.app/file-format-schema.json>. Stacks are written as they are visited, so
 //! each is walked once per metric.
 
-use super::places::{module_of, places};
+use super::places::places;
 use crate::origin::CREATOR;
-use analysis::{LabelId, Metric, Site};
+use analysis::{Metric, Site};
 use engine::Loaded;
 use report::text::{caveats, scope};
 use serde_json::to_writer;
@@ -36,11 +36,10 @@ pub(super) fn write(out: &mut dyn Write, loaded: &Loaded, first: Metric) -> io::
 }
 
 fn frames(out: &mut dyn Write, loaded: &Loaded) -> io::Result<()> {
-    for index in 0..loaded.names.len() {
-        let id = LabelId(u32::try_from(index).expect("labels are counted in u32"));
-        write!(out, "{}{{\"name\":", if index > 0 { ",\n" } else { "\n" })?;
+    for id in loaded.names.ids() {
+        write!(out, "{}{{\"name\":", if id.index() > 0 { ",\n" } else { "\n" })?;
         to_writer(&mut *out, &loaded.names.label(id).name)?;
-        if let Some(module) = module_of(loaded, id) {
+        if let Some(module) = loaded.module_of(id) {
             write!(out, ",\"file\":")?;
             to_writer(&mut *out, module)?;
         }

@@ -72,6 +72,17 @@ pub enum Span {
     },
 }
 
+impl Span {
+    /// When it begins and ends, in nanoseconds, in a recording that ends then. A moment has no duration.
+    pub fn times(self, end: u64) -> (u64, u64) {
+        match self {
+            Span::Whole => (0, end),
+            Span::At(at) => (at.time, at.time),
+            Span::Range { from, to } => (from.time, to.time),
+        }
+    }
+}
+
 /// A maximum of mapped pages and its time. This is address space: whether the pages are in memory is not known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PagesPeak {

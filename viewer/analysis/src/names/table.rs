@@ -76,6 +76,15 @@ impl Label {
         &self.name[..self.name.len() - self.suffix]
     }
 
+    /// The binary that it is in, if it is a function and that is known.
+    pub fn module(&self) -> Option<ModuleId> {
+        match self.kind {
+            Kind::Function(_, module) => module,
+            Kind::InModule(module) => Some(module),
+            _ => None,
+        }
+    }
+
     /// Only the file of an unnamed function, `<in libx.so.1>`; the full name of any other.
     pub fn without_start(&self) -> Cow<'_, str> {
         match self.start.and_then(|start| self.base().strip_suffix(&place_in_file(start))) {
@@ -194,6 +203,12 @@ impl Names {
     /// Never: there is always the root.
     pub fn is_empty(&self) -> bool {
         self.labels.is_empty()
+    }
+
+    /// The ids of all labels, in order.
+    pub fn ids(&self) -> impl ExactSizeIterator<Item = LabelId> + use<> {
+        let count = u32::try_from(self.len()).expect("labels are counted in u32");
+        (0..count).map(LabelId)
     }
 
     /// All labels, in the order of their ids.

@@ -52,9 +52,8 @@ pub fn functions(tree: &Tree, names: &Names) -> Vec<FunctionCost> {
             }
         }
     }
-    let labels =
-        (0..names.len()).map(|index| LabelId(u32::try_from(index).expect("labels are counted in u32")));
-    labels
+    names
+        .ids()
         .zip(costs.into_iter().zip(spreads))
         .filter(|(label, _)| present[label.index()])
         .filter(|(label, _)| !matches!(names.label(*label).kind, Kind::Everything | Kind::Process))

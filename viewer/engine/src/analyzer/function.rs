@@ -121,7 +121,8 @@ impl Analyzer {
 }
 
 fn label_of(names: &Names, name: &str) -> Result<LabelId, Unknown> {
-    let place = names.labels().position(|label| label.name == name);
-    let label = place.and_then(|place| u32::try_from(place).ok()).map(LabelId);
-    label.ok_or_else(|| Unknown::new("function", name, std::iter::empty()))
+    names
+        .ids()
+        .find(|id| names.label(*id).name == name)
+        .ok_or_else(|| Unknown::new("function", name, std::iter::empty()))
 }

@@ -63,10 +63,7 @@ impl Analyzer {
             None => (self.profile(query)?, None),
             Some(limit) => {
                 self.choose(query.heap.as_deref())?;
-                let end = match self.span(&query.part)? {
-                    Span::Whole => u64::MAX,
-                    Span::At(to) | Span::Range { to, .. } => to.time,
-                };
+                let (_, end) = self.span(&query.part)?.times(u64::MAX);
                 let end = end.min(self.duration());
                 let (profile, young) = self
                     .watched(query, None, |tables| YoungBlockFilter::new(limit, by_threads, end, tables))?;

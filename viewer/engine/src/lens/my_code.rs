@@ -98,14 +98,9 @@ pub(super) fn others(tables: &Tables, names: &Names) -> Vec<bool> {
 
 /// True for functions of libraries and runtimes that come with a language.
 fn is_runtime(tables: &Tables, label: &Label) -> bool {
-    let module = match label.kind {
-        Kind::Function(_, module) => module,
-        Kind::InModule(module) => Some(module),
-        _ => return false,
-    };
-    let path =
-        module.and_then(|module| tables.modules.get(module.index())).map(|module| module.path.as_str());
-    let is_library = path.is_some_and(|path| begins(LIBRARIES, file_name(path)));
+    let (Kind::Function(..) | Kind::InModule(_)) = label.kind else { return false };
+    let module = label.module().and_then(|module| tables.modules.get(module.index()));
+    let is_library = module.is_some_and(|module| begins(LIBRARIES, file_name(&module.path)));
     is_library || label.base() == "_start" || begins(NAME_SPACES, label.base().trim_start_matches(['<', '&']))
 }
 

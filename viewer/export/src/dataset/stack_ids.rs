@@ -1,6 +1,5 @@
 //! Ids of stacks that are the same on every machine and in every version whose stacks are.
 
-use crate::places::module_of;
 use analysis::{LabelId, Site, Spelling, file_name, normal_name};
 use capture::NodeId;
 use engine::Loaded;
@@ -22,7 +21,7 @@ impl StackIds {
             let mut id = nodes.get(node.parent.index()).copied().unwrap_or_default();
             if NodeId::from_index(index) != NodeId::ROOT {
                 for step in loaded.names.steps(node.frame).iter().rev() {
-                    let path = module_of(loaded, step.label).unwrap_or_default();
+                    let path = loaded.module_of(step.label).unwrap_or_default();
                     id = chained(id, &function(loaded, step.label), without_version(file_name(path)));
                 }
             }

@@ -25,7 +25,7 @@ const SLICES: u64 = 1000;
 /// Adds those of all threads.
 pub(super) fn add<'a>(tracks: &mut Tracks<'a>, loaded: &'a Loaded, events: &dyn Events) -> Result<(), Error> {
     let tables = &loaded.tables;
-    let of_cycles = tables.summary.as_ref().is_some_and(|summary| summary.cpu.event == "cycles");
+    let of_cycles = loaded.counts_cycles();
     let interval = sample_interval(loaded);
     let is_summed = loaded.profile.total.cpu.blocks > MOST_SAMPLES;
     let mut slice = Slice::new((end(loaded) / SLICES).max(1));

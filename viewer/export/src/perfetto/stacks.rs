@@ -1,6 +1,5 @@
 //! Call stacks, frames and their names, each with an id from its first use on.
 
-use crate::places::module_of;
 use crate::protobuf::Message;
 use analysis::{LabelId, Step, functions_of};
 use capture::NodeId;
@@ -85,7 +84,7 @@ impl<'a> Stacks<'a> {
             return *id;
         }
         let name = self.string(field::FUNCTION_NAMES, &loaded.names.label(step.label).name);
-        let mapping = self.mapping(module_of(loaded, step.label).unwrap_or(NO_MODULE));
+        let mapping = self.mapping(loaded.module_of(step.label).unwrap_or(NO_MODULE));
         let source = file.map_or(0, |file| self.string(field::SOURCE_PATHS, file));
         let id = self.next_frame();
         self.frames.insert(key, id);

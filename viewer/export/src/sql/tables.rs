@@ -2,7 +2,7 @@
 
 use super::Error;
 use crate::origin::labels;
-use analysis::{Cost, Kind, LabelId, call_of, process_name};
+use analysis::{Cost, Kind, call_of, process_name};
 use capture::{Ended, Frame, FrameId, NodeId};
 use engine::Loaded;
 use report::ended_word;
@@ -68,17 +68,13 @@ fn functions(to: &Connection, loaded: &Loaded) -> Result<(), Error> {
         insert.execute(params![id, row.path, build_id])?;
     }
     let mut insert = to.prepare("insert into functions values (?, ?, ?)")?;
-    for id in 0..loaded.names.len() {
-        let id = LabelId(u32::try_from(id).expect("labels are counted in u32"));
+    for id in loaded.names.ids() {
         let label = loaded.names.label(id);
-        let module = match label.kind {
-            Kind::Function(_, module) => module,
-            Kind::InModule(module) => Some(module),
-            Kind::Unknown(_) | Kind::Marker(_) | Kind::Group => None,
-            // These are not functions.
-            Kind::Everything | Kind::Process => continue,
-        };
-        insert.execute(params![id.0, label.name, module.map(|module| module.0)])?;
+        // These are not functions.
+        if matches!(label.kind, Kind::Everything | Kind::Process) {
+            continue;
+        }
+        insert.execute(params![id.0, label.name, label.module().map(|module| module.0)])?;
     }
     Ok(())
 }

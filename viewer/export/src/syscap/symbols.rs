@@ -11,7 +11,7 @@
 
 use super::frame::{Frame, Kind, LONGEST_TEXT};
 use super::pid_of;
-use crate::places::{module_of, places};
+use crate::places::places;
 use analysis::{LabelId, file_name};
 use engine::Loaded;
 use report::text::escape;
@@ -42,7 +42,7 @@ pub(super) fn write(out: &mut dyn Write, loaded: &Loaded, time: u64) -> io::Resu
         let begin = address(label);
         chunks.add(&begin.to_le_bytes())?;
         chunks.add(&(begin + 1).to_le_bytes())?;
-        let file = module_of(loaded, label).map_or(0, |path| texts.offset(file_name(path)));
+        let file = loaded.module_of(label).map_or(0, |path| texts.offset(file_name(path)));
         for word in [process, texts.offset(&loaded.names.label(label).name), file, 0] {
             chunks.add(&word.to_le_bytes())?;
         }
@@ -69,7 +69,7 @@ impl<'a> Texts<'a> {
         let mut next = start + 1;
         for label in labels {
             let name = loaded.names.label(label).name.as_str();
-            for text in [Some(name), module_of(loaded, label).map(file_name)].into_iter().flatten() {
+            for text in [Some(name), loaded.module_of(label).map(file_name)].into_iter().flatten() {
                 let Ok(offset) = u32::try_from(next) else { return texts };
                 if !texts.offsets.contains_key(text) {
                     texts.offsets.insert(text, offset);

@@ -66,7 +66,6 @@ fn cpu<M: SerializeMap>(map: &mut M, loaded: &Loaded, cpu: Amount) -> Result<(),
     if !is_sampled && loaded.profile.total.cpu.is_zero() {
         return Ok(());
     }
-    let of_cycles = of_recording.is_some_and(|cpu| cpu.event == "cycles");
     map.serialize_entry("samples", &cpu.blocks)?;
-    map.serialize_entry(if of_cycles { "cpu_cycles" } else { "cpu_ns" }, &cpu.bytes)
+    map.serialize_entry(if loaded.counts_cycles() { "cpu_cycles" } else { "cpu_ns" }, &cpu.bytes)
 }

@@ -1,29 +1,13 @@
-//! The unit of CPU samples.
+//! What CPU samples stand for.
 
 use analysis::format::{count, duration};
 use engine::Loaded;
 
-/// What the weight of a sample means.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum CpuUnit {
-    Nanoseconds,
-    Cycles,
-}
-
-impl CpuUnit {
-    pub(super) fn of(loaded: &Loaded) -> CpuUnit {
-        match loaded.tables.summary.as_ref().map(|summary| summary.cpu.event.as_str()) {
-            Some("cycles") => CpuUnit::Cycles,
-            _ => CpuUnit::Nanoseconds,
-        }
-    }
-
-    /// A weight for people.
-    pub(super) fn of_weight(self, weight: i64) -> String {
-        let weight = weight.max(0).unsigned_abs();
-        match self {
-            CpuUnit::Nanoseconds => duration(weight),
-            CpuUnit::Cycles => format!("{} M", count(weight / 1_000_000)),
-        }
+/// The weight of samples for people: time, or cycles where these were counted.
+pub(super) fn cpu(loaded: &Loaded, weight: i64) -> String {
+    let weight = weight.max(0).unsigned_abs();
+    match loaded.counts_cycles() {
+        true => format!("{} M", count(weight / 1_000_000)),
+        false => duration(weight),
     }
 }

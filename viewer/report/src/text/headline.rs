@@ -1,6 +1,6 @@
 //! The line above a report, and the warnings about its numbers.
 
-use super::cpu::CpuUnit;
+use super::cpu::cpu;
 use super::escape::escape;
 use super::estimate;
 use super::line::Line;
@@ -33,7 +33,7 @@ pub(super) fn lines(loaded: &Loaded, metric: Metric) -> Vec<Line> {
         Metric::Allocations => format!("{} of {size}", counted("allocation")),
         Metric::Temporary => format!("{} of {size}", counted("temporary allocation")),
         Metric::Frees => format!("{} of {size}", counted("free")),
-        Metric::Cpu => format!("{}, {}", plain(amount.blocks, "CPU sample"), cpu_time(loaded, amount)),
+        Metric::Cpu => format!("{}, {}", plain(amount.blocks, "CPU sample"), cpu(loaded, amount.bytes)),
     };
     let mut lines = vec![vec![(Role::Heading, format!("{}: {numbers}", scope(loaded)))]];
     lines.extend(loaded.seen.as_ref().and_then(|seen| hidden(loaded, seen, metric)));
@@ -114,17 +114,13 @@ fn when_left(span: Span) -> &'static str {
     }
 }
 
-fn cpu_time(loaded: &Loaded, amount: Amount) -> String {
-    CpuUnit::of(loaded).of_weight(amount.bytes)
-}
-
 /// What a filter, or the selection of functions, leaves out.
 fn hidden(loaded: &Loaded, seen: &Seen, metric: Metric) -> Option<Line> {
     let (amount, spread) = (metric.of(&seen.hidden), metric.of(&seen.hidden_spread));
     let sized =
         |noun| format!("{} in {}", estimate::bytes(amount, spread), estimate::counted(amount, spread, noun));
     let numbers = match metric {
-        Metric::Cpu => format!("{}, {}", plain(amount.blocks, "sample"), cpu_time(loaded, amount)),
+        Metric::Cpu => format!("{}, {}", plain(amount.blocks, "sample"), cpu(loaded, amount.bytes)),
         Metric::Bytes | Metric::Allocations | Metric::Temporary => sized("allocation"),
         Metric::Frees => sized("free"),
         Metric::Peak | Metric::Leaked | Metric::Live => sized("block"),

@@ -1,6 +1,6 @@
 //! Values in words: the only place where the numbers of a document become text for people.
 
-use super::cpu::CpuUnit;
+use super::cpu::cpu;
 use super::escape::{columns, escape, fit};
 use super::estimate;
 use super::place::{fit_name, place_of};
@@ -28,13 +28,11 @@ pub fn words(loaded: &Loaded, value: &Value, room: usize) -> String {
         Value::Marked(number) => format!("≈{}", words(loaded, number, room)),
         Value::Error(error, number) => estimate::relative(*error, *number),
         Value::Change(number) => match (&**number, value.has_grown()) {
-            (Value::Cpu(weight @ ..0), _) => {
-                format!("-{}", CpuUnit::of(loaded).of_weight(weight.saturating_neg()))
-            }
+            (Value::Cpu(weight @ ..0), _) => format!("-{}", cpu(loaded, weight.saturating_neg())),
             (number, true) => format!("+{}", words(loaded, number, room)),
             (number, false) => words(loaded, number, room),
         },
-        Value::Cpu(weight) => CpuUnit::of(loaded).of_weight(*weight),
+        Value::Cpu(weight) => cpu(loaded, *weight),
         Value::Share(part, whole) => percent(*part, *whole),
         Value::Bar(part, whole) => bar(*part, *whole),
         Value::Factor(factor) => format!("×{factor:.2}"),

@@ -36,20 +36,29 @@ impl Numbers {
     /// The columns of a row.
     pub(crate) fn columns(&self) -> Vec<Column> {
         let [first, second] = self.heads.map(Column::shown);
-        let error = self.are_estimates.then(|| Column::shown("error").width(7));
         let share = Column::shown("share").width(7);
-        [first].into_iter().chain(error).chain([share, second]).collect()
+        [first].into_iter().chain(self.error_column()).chain([share, second]).collect()
     }
 
     /// The numbers of a row.
     pub(crate) fn cells(&self, amount: Amount, spread: Spread) -> Vec<Value> {
+        let share = Value::Share(self.metric.rank(amount), self.metric.rank(self.total));
+        let [first, second] = self.pair(amount, spread);
+        [first].into_iter().chain(self.error(amount, spread)).chain([share, second]).collect()
+    }
+
+    /// The error of the number that ranks, if that is an estimate.
+    pub(crate) fn error(&self, amount: Amount, spread: Spread) -> Option<Value> {
         let error = match self.metric.counts_blocks() {
             true => Value::Error(spread.blocks_error(), amount.blocks),
             false => Value::Error(spread.bytes_error(), amount.bytes),
         };
-        let share = Value::Share(self.metric.rank(amount), self.metric.rank(self.total));
-        let [first, second] = self.pair(amount, spread);
-        [first].into_iter().chain(self.are_estimates.then_some(error)).chain([share, second]).collect()
+        self.are_estimates.then_some(error)
+    }
+
+    /// The heading of errors, if there are any.
+    pub(crate) fn error_column(&self) -> Option<Column> {
+        self.are_estimates.then(|| Column::shown("error").width(7))
     }
 
     /// The number that ranks, and the other one.
@@ -70,9 +79,6 @@ pub(crate) fn heads(loaded: &Loaded, metric: Metric) -> [&'static str; 2] {
         Metric::Peak | Metric::Leaked | Metric::Live => ["bytes", "blocks"],
         Metric::Bytes => ["bytes", "calls"],
         Metric::Allocations | Metric::Temporary | Metric::Frees => ["calls", "bytes"],
-        Metric::Cpu => {
-            let event = loaded.tables.summary.as_ref().map(|summary| summary.cpu.event.as_str());
-            ["samples", if event == Some("cycles") { "cycles" } else { "time" }]
-        }
+        Metric::Cpu => ["samples", if loaded.counts_cycles() { "cycles" } else { "time" }],
     }
 }

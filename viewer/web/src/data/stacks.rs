@@ -74,17 +74,8 @@ impl Stacks<'_> {
         columns.numbers("label.id", labels.iter().map(|id| i64::from(id.0)));
         let short = labels.iter().map(|&id| i64::from(texts.number(&names.label(id).short())));
         columns.numbers("label.short", short);
-        let modules = &self.loaded.tables.modules;
-        let module = labels.iter().map(|&id| {
-            let module = match names.label(id).kind {
-                Kind::Function(_, module) => module,
-                Kind::InModule(module) => Some(module),
-                _ => None,
-            };
-            let path =
-                module.and_then(|module| modules.get(module.index())).map(|module| module.path.as_str());
-            path.map_or(-1, |path| i64::from(texts.number(path)))
-        });
+        let path = |id: &LabelId| self.loaded.module_of(*id);
+        let module = labels.iter().map(|id| path(id).map_or(-1, |path| i64::from(texts.number(path))));
         columns.numbers("label.module", module);
         columns.numbers("label.kind", labels.iter().map(|&id| kind(&names.label(id).kind)));
         columns.numbers(
