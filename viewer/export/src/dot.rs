@@ -98,7 +98,7 @@ pub fn draw(
 struct Drawing<'a> {
     loaded: &'a Loaded,
     measure: &'a Measure,
-    units: Units,
+    units: Units<'a>,
     total: Amount,
     /// What shares refer to: the total or, for a change, the sum of all changes in either direction.
     whole: i64,

@@ -2,7 +2,7 @@
 
 use super::style::{Role, Style};
 use super::words::words;
-use crate::table::Value;
+use crate::table::{Column, Value};
 use crate::views::Numbers;
 use analysis::{Amount, Metric, Spread};
 use engine::Loaded;
@@ -39,7 +39,7 @@ impl<'a> Columns<'a> {
     /// followed by its error, as in ` ≈12.3 MiB   ±5.1 %   45.6 %      ≈1,234  `.
     pub(super) fn row(&self, amount: Amount, spread: Spread) -> String {
         let cells = self.numbers.cells(amount, spread);
-        let (first, others) = self.laid(cells.iter().map(|cell| self.said(cell)));
+        let (first, others) = laid(&self.numbers.columns(), cells.iter().map(|cell| self.said(cell)));
         format!("{}{others}", self.style.paint(Role::Value, first))
     }
 
@@ -50,9 +50,7 @@ impl<'a> Columns<'a> {
 
     /// The header of such rows.
     pub(super) fn header(&self) -> String {
-        let columns = self.numbers.columns().into_iter();
-        let (first, others) = self.laid(columns.map(|column| column.title.unwrap_or_default().into_owned()));
-        first + &others
+        heads(&self.numbers.columns())
     }
 
     /// The ranking number alone.
@@ -65,15 +63,21 @@ impl<'a> Columns<'a> {
         format!("{name:>NUMBER$}")
     }
 
-    /// The first of these texts, and the others, each as wide as its column.
-    fn laid(&self, texts: impl Iterator<Item = String>) -> (String, String) {
-        let columns = self.numbers.columns();
-        let mut texts = texts.zip(&columns).map(|(text, column)| format!("{text:>0$}", column.width));
-        let first = texts.next().unwrap_or_default();
-        (first, texts.fold("  ".to_owned(), |others, text| others + &text + "  "))
-    }
-
     fn said(&self, value: &Value) -> String {
         words(self.loaded, value, usize::MAX)
     }
+}
+
+/// The first of these texts, and the others, each as wide as its column.
+pub(super) fn laid(columns: &[Column], texts: impl Iterator<Item = String>) -> (String, String) {
+    let mut texts = texts.zip(columns).map(|(text, column)| format!("{text:>0$}", column.width));
+    let first = texts.next().unwrap_or_default();
+    (first, texts.fold("  ".to_owned(), |others, text| others + &text + "  "))
+}
+
+/// The headings of columns.
+pub(super) fn heads(columns: &[Column]) -> String {
+    let titles = columns.iter().map(|column| column.title.as_deref().unwrap_or_default().to_owned());
+    let (first, others) = laid(columns, titles);
+    first + &others
 }

@@ -1,6 +1,7 @@
 //! `diff --tree`: what changed, as a tree of the changes: the net change of each function, and next to it the sum of all
 //! changes below it.
 
+use super::columns::{heads, laid};
 use super::document::document_lines;
 use super::escape::columns;
 use super::extent::Extent;
@@ -11,16 +12,11 @@ use super::style::{Role, Style};
 use super::tree_lines::Rows;
 use super::words::words;
 use crate::options::DiffOptions;
-use crate::table::{Readers, Value};
+use crate::table::{Column, Readers};
 use crate::views::{self, Numbers, changed};
 use analysis::{Amount, Metric, Shown, Spread, Tree};
-use engine::Compared;
+use engine::{Compared, Loaded};
 use std::io::{self, Write};
-
-const NUMBER: usize = 10;
-
-/// Width of an error column, as in all reports.
-const ERROR: usize = 7;
 
 /// Writes what changed, stack by stack or as a tree.
 ///
@@ -48,47 +44,25 @@ pub fn diff_lines(compared: &Compared, options: &DiffOptions, extent: Extent, st
 }
 
 /// The columns before a name.
-struct Columns<'a> {
-    compared: &'a Compared,
-    metric: Metric,
-    numbers: Numbers,
+fn columns_of(compared: &Compared, numbers: &Numbers, metric: Metric) -> Vec<Column> {
+    let [_, other] = views::heads(&compared.loaded, metric);
+    let [delta, other, gross] = ["delta", other, "gross"].map(Column::shown);
+    [delta].into_iter().chain(numbers.error_column()).chain([other, gross]).collect()
 }
 
-impl Columns<'_> {
-    fn header(&self) -> String {
-        let [_, other] = views::heads(&self.compared.loaded, self.metric);
-        format!(
-            "{:>NUMBER$}  {}{other:>NUMBER$}  {:>NUMBER$}  function",
-            "delta",
-            self.error("error"),
-            "gross"
-        )
-    }
-
-    /// Width of a row.
-    fn width(&self) -> usize {
-        3 * (NUMBER + 2) + self.error("").len()
-    }
-
-    /// The number that ranks, and the others.
-    fn row(&self, delta: Amount, spread: Spread, gross: Amount) -> Line {
-        let [first, second] = changed(self.numbers.pair(delta, spread));
-        let [gross, _] = self.numbers.pair(gross, spread);
-        let (error, ranked) = match self.metric.counts_blocks() {
-            true => (spread.blocks_error(), delta.blocks),
-            false => (spread.bytes_error(), delta.bytes),
-        };
-        let role = if first.has_grown() { Role::Warning } else { Role::Value };
-        let said = |value: &Value| words(&self.compared.loaded, value, usize::MAX);
-        let error = self.error(&said(&Value::Error(error, ranked)));
-        let others = format!("  {error}{:>NUMBER$}  {:>NUMBER$}  ", said(&second), said(&gross));
-        vec![(role, format!("{:>NUMBER$}", said(&first))), (Role::Plain, others)]
-    }
-
-    /// A column that exists only when estimates are compared.
-    fn error(&self, text: &str) -> String {
-        if self.numbers.are_estimates { format!("{text:>ERROR$}  ") } else { String::new() }
-    }
+/// The number that ranks, and the others.
+fn row(
+    loaded: &Loaded,
+    columns: &[Column],
+    numbers: &Numbers,
+    (delta, spread, gross): (Amount, Spread, Amount),
+) -> Line {
+    let [first, second] = changed(numbers.pair(delta, spread));
+    let [gross, _] = numbers.pair(gross, spread);
+    let role = if first.has_grown() { Role::Warning } else { Role::Value };
+    let cells = [first].into_iter().chain(numbers.error(delta, spread)).chain([second, gross]);
+    let (first, others) = laid(columns, cells.map(|value| words(loaded, &value, usize::MAX)));
+    vec![(role, first), (Role::Plain, others)]
 }
 
 fn tree(compared: &Compared, options: &DiffOptions, extent: Extent, style: &Style) -> Vec<Line> {
@@ -96,23 +70,24 @@ fn tree(compared: &Compared, options: &DiffOptions, extent: Extent, style: &Styl
     let (net, gross) = compared.diff.trees(&loaded.tables, &loaded.names, metric);
     let cutoff = options.cutoff(metric.rank(gross.node(Tree::ROOT).total), Readers::People);
     let numbers = Numbers::of_changes(compared, metric);
-    let cells = Columns { compared, metric, numbers };
-    let mut lines = vec![vec![(Role::Detail, cells.header())]];
+    let titles = columns_of(compared, &numbers, metric);
+    let row = |numbers_of| row(loaded, &titles, &numbers, numbers_of);
+    let used: usize = titles.iter().map(|column| column.width + 2).sum();
+    let mut lines = vec![vec![(Role::Detail, heads(&titles) + "function")]];
     let nothing = (Amount::ZERO, Spread::ZERO, Amount::ZERO);
     let mut rows = Rows::new((Some(Tree::ROOT), nothing, (0, "")));
     while let Some(((id, hidden, (number, option)), lead, branch)) = rows.pop() {
         let line = lead.text(branch, 24);
-        let room = style.room(cells.width() + columns(&line));
+        let room = style.room(used + columns(&line));
         let Some(id) = id else {
             let option = if extent.has_options { option } else { "" };
-            let (delta, spread, gross) = hidden;
-            let mut row = cells.row(delta, spread, gross);
+            let mut row = row(hidden);
             row.extend([(Role::Plain, line), (Role::Detail, smaller_ones(number, option, room))]);
             lines.push(row);
             continue;
         };
         let name = fit_name(&loaded.names, net.node(id).label, room);
-        let mut row = cells.row(net.node(id).total, net.spread(id), gross.node(id).total);
+        let mut row = row((net.node(id).total, net.spread(id), gross.node(id).total));
         row.extend([(Role::Plain, line), (Role::Function, name)]);
         lines.push(row);
         let shown = Shown::of(&gross, id, &loaded.names, metric, cutoff);

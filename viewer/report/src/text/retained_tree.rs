@@ -14,7 +14,7 @@ use super::escape::columns;
 use super::extent::Extent;
 use super::stack_line::header;
 use super::style::{Role, Style};
-use super::tree_lines::{Branch, TreeLines};
+use super::tree_lines::Rows;
 use super::words::words;
 use crate::views::{head_of_scan, holder, several_name};
 use analysis::Amount;
@@ -49,32 +49,59 @@ pub fn retained_tree(
         &format!("{:>10}  {:>7}  {:>10}  {:>10}  kept", "retained", "share", "own", "blocks"),
     )?;
     let tree = graph.tree(least, levels);
-    let rows = rows(&tree);
-    let branches = branches(&rows);
-    // The lead of the rows below the last row of each level.
-    let mut above: Vec<TreeLines> = Vec::new();
-    for (row, branch) in rows.iter().zip(branches) {
-        above.truncate(row.level);
-        let lead = above.last().copied().unwrap_or_default();
-        above.push(lead.below(branch));
+    let below = below(&tree);
+    let mut rows = Rows::new(Row::Of(0));
+    while let Some((row, lead, branch)) = rows.pop() {
         let lines = lead.text(branch, LEVELS);
-        let text = match row.what {
-            What::All => style.paint(Role::Detail, "[Reachable]".to_owned()),
-            What::Hidden(number) => {
-                style.paint(Role::Detail, format!("{} more not shown (--json)", count(number as u64)))
+        let (retained, own, text) = match row {
+            Row::Hidden(number, retained) => {
+                let text = format!("{} more not shown (--json)", count(number as u64));
+                (retained, Amount::ZERO, style.paint(Role::Detail, text))
             }
-            What::Holder(holder) => {
-                let used = WIDTH + columns(&lines);
-                let name = match holder {
-                    Holder::Several => several_name(&graph.several(), names),
-                    one => self::holder(one, names),
-                };
-                style.paint(Role::Function, words(loaded, &name, style.room(used)))
+            Row::Of(place) => {
+                let of = place.checked_sub(1).map(|place| &tree.rows[place]);
+                let (hidden, retained) =
+                    of.map_or((tree.hidden, tree.hidden_retained), |row| (row.hidden, row.hidden_retained));
+                let hidden = (hidden > 0).then_some(Row::Hidden(hidden, retained));
+                let below: Vec<Row> = below[place].iter().copied().map(Row::Of).chain(hidden).collect();
+                rows.push_below((lead, branch), below.into_iter(), None);
+                match of {
+                    None => {
+                        let text = style.paint(Role::Detail, "[Reachable]".to_owned());
+                        (tree.reachable, Amount::ZERO, text)
+                    }
+                    Some(row) => {
+                        let name = match row.holder {
+                            Holder::Several => several_name(&graph.several(), names),
+                            one => self::holder(one, names),
+                        };
+                        let room = style.room(WIDTH + columns(&lines));
+                        (row.retained, row.own, style.paint(Role::Function, words(loaded, &name, room)))
+                    }
+                }
             }
         };
-        writeln!(out, "{}{lines}{text}", numbers(row.retained, row.own, tree.reachable, style))?;
+        writeln!(out, "{}{lines}{text}", numbers(retained, own, tree.reachable, style))?;
     }
     Ok(())
+}
+
+/// A row: all that is reachable, those of the tree from 1 on, or how many are too small or too deep and what they retain.
+enum Row {
+    Of(usize),
+    Hidden(usize, Amount),
+}
+
+/// By row, those directly below it.
+fn below(tree: &RetainedTree) -> Vec<Vec<usize>> {
+    let mut below = vec![Vec::new(); tree.rows.len() + 1];
+    let mut above = vec![0];
+    for (place, row) in (1..).zip(&tree.rows) {
+        above.truncate(row.level + 1);
+        below[above[row.level]].push(place);
+        above.push(place);
+    }
+    below
 }
 
 /// `       120 B   88.9 %        100 B           1  `: retained bytes, their share, and the row's own blocks.
@@ -82,61 +109,4 @@ fn numbers(retained: Amount, own: Amount, whole: Amount, style: &Style) -> Strin
     let first = style.paint(Role::Value, format!("{:>10}", bytes(retained.bytes)));
     let share = percent(retained.bytes, whole.bytes);
     format!("{first}  {share:>7}  {:>10}  {:>10}  ", bytes(own.bytes), count(own.blocks))
-}
-
-struct Row {
-    what: What,
-    level: usize,
-    own: Amount,
-    retained: Amount,
-}
-
-#[derive(Clone, Copy)]
-enum What {
-    All,
-    Holder(Holder),
-    /// The number of rows that are too small or too deep.
-    Hidden(usize),
-}
-
-/// All lines in order: hidden ones come after their siblings.
-fn rows(tree: &RetainedTree) -> Vec<Row> {
-    let all = Row { what: What::All, level: 0, own: Amount::ZERO, retained: tree.reachable };
-    let hidden =
-        |number, retained, level| Row { what: What::Hidden(number), level, own: Amount::ZERO, retained };
-    let mut rows = vec![all];
-    // For each open row, what is hidden below it.
-    let mut open = vec![hidden(tree.hidden, tree.hidden_retained, 1)];
-    let close = |rows: &mut Vec<Row>, open: &mut Vec<Row>, level: usize| {
-        while open.len() > level {
-            rows.extend(open.pop().filter(|row| !matches!(row.what, What::Hidden(0))));
-        }
-    };
-    for row in &tree.rows {
-        close(&mut rows, &mut open, row.level + 1);
-        let (level, own, retained) = (row.level + 1, row.own, row.retained);
-        rows.push(Row { what: What::Holder(row.holder), level, own, retained });
-        open.push(hidden(row.hidden, row.hidden_retained, level + 1));
-    }
-    close(&mut rows, &mut open, 0);
-    rows
-}
-
-/// How each line is attached to the one above it.
-fn branches(rows: &[Row]) -> Vec<Branch> {
-    // By level, whether more rows follow.
-    let mut follows: Vec<bool> = Vec::new();
-    let mut branches = vec![Branch::Trunk; rows.len()];
-    for (place, row) in rows.iter().enumerate().rev() {
-        follows.truncate(row.level + 1);
-        follows.resize(row.level + 1, false);
-        let is_last = !std::mem::replace(&mut follows[row.level], true);
-        let is_first = place == 0 || rows[place - 1].level < row.level;
-        branches[place] = match (is_first, is_last) {
-            (true, true) => Branch::Trunk,
-            (_, false) => Branch::Fork,
-            (false, true) => Branch::Last,
-        };
-    }
-    branches
 }

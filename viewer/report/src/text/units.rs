@@ -1,52 +1,42 @@
-//! The units of a metric's two numbers, and how these are written.
+//! The two numbers of a metric in words.
 
-use super::cpu::CpuUnit;
-use crate::views::heads;
-use analysis::format::{bytes, count};
-use analysis::{Amount, Metric};
+use super::words::words;
+use crate::table::Value;
+use crate::views::{Numbers, changed, heads};
+use analysis::{Amount, Metric, Spread};
 use engine::Loaded;
 
 /// The units of a metric in a capture: samples may stand for time or for cycles.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Units {
+#[derive(Clone, Copy)]
+pub struct Units<'a> {
+    loaded: &'a Loaded,
     metric: Metric,
-    time: CpuUnit,
-    heads: [&'static str; 2],
+    numbers: Numbers,
 }
 
-impl Units {
+impl<'a> Units<'a> {
     /// The units of this metric.
-    pub fn of(loaded: &Loaded, metric: Metric) -> Self {
-        Self { metric, time: CpuUnit::of(loaded), heads: heads(loaded, metric) }
+    pub fn of(loaded: &'a Loaded, metric: Metric) -> Self {
+        Self { loaded, metric, numbers: Numbers::new(loaded, metric) }
     }
 
     /// The headers of the ranking number and of the other one.
     pub fn heads(self) -> (&'static str, &'static str) {
-        let [first, second] = self.heads;
-        (first, second)
+        heads(self.loaded, self.metric).into()
     }
 
     /// The ranking number, and the other one.
     pub fn pair(self, amount: Amount) -> (String, String) {
-        match self.metric {
-            Metric::Cpu => (count(amount.blocks), self.time.of_weight(amount.bytes)),
-            metric if metric.counts_blocks() => (count(amount.blocks), bytes(amount.bytes)),
-            _ => (bytes(amount.bytes), count(amount.blocks)),
-        }
+        self.said(self.numbers.pair(amount, Spread::ZERO))
     }
 
     /// The same for a change: growth has a leading `+`.
     pub fn signed(self, change: Amount) -> (String, String) {
-        let Amount { blocks, bytes } = change;
-        let (first, second) =
-            self.pair(Amount { blocks: blocks.saturating_abs(), bytes: bytes.saturating_abs() });
-        let numbers = if self.metric.counts_blocks() { [blocks, bytes] } else { [bytes, blocks] };
-        let signed = |number: i64, text: String| match number {
-            1.. => format!("+{text}"),
-            0 => text,
-            _ => format!("-{text}"),
-        };
-        (signed(numbers[0], first), signed(numbers[1], second))
+        self.said(changed(self.numbers.pair(change, Spread::ZERO)))
+    }
+
+    fn said(self, numbers: [Value; 2]) -> (String, String) {
+        numbers.map(|number| words(self.loaded, &number, usize::MAX)).into()
     }
 }
 
@@ -70,7 +60,8 @@ mod tests {
     fn numbers_have_the_units_of_the_capture() {
         let amount = Amount { blocks: 1500, bytes: 3 << 20 };
         let of = |metric, event| {
-            let units = Units::of(&loaded(event), metric);
+            let loaded = loaded(event);
+            let units = Units::of(&loaded, metric);
             let ((first, second), (number, other)) = (units.heads(), units.pair(amount));
             [first.to_owned(), second.to_owned(), number, other]
         };

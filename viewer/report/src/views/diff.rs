@@ -118,10 +118,9 @@ impl Columns {
 
     fn titles(&self, loaded: &Loaded) -> Vec<Column> {
         let [_, other] = heads(loaded, self.metric);
-        let error = self.numbers.are_estimates.then(|| Column::shown("error").width(7));
         [Column::field("stack"), Column::field(""), Column::shown("delta")]
             .into_iter()
-            .chain(error)
+            .chain(self.numbers.error_column())
             .chain(["before", "after", other].map(Column::shown))
             .chain([Column::shown("").left().width(6)])
             .collect()
@@ -129,11 +128,7 @@ impl Columns {
 
     fn cells(&self, stack: Value, row: &DiffRow, kind: Value) -> Vec<Value> {
         let (delta, spread) = (self.metric.of(&row.delta()), self.metric.of(&row.spread));
-        let (ranked, error) = match self.metric.counts_blocks() {
-            true => (delta.blocks, spread.blocks_error()),
-            false => (delta.bytes, spread.bytes_error()),
-        };
-        let error = self.numbers.are_estimates.then_some(Value::Error(error, ranked));
+        let error = self.numbers.error(delta, spread);
         let [first, second] = changed(self.numbers.pair(delta, spread));
         let side = |amount: Amount, is_estimate: bool| {
             let [first, _] = self.numbers.pair(amount, Spread::ZERO);
