@@ -295,31 +295,15 @@ impl Made {
 
     fn begun<O: Observer>(&self, mut writer: Writer<File, O>) -> Writer<File, O> {
         let tables = &self.tables;
-        tables.strings.iter().for_each(|string| {
-            writer.string(string).unwrap();
-        });
-        tables.modules.iter().for_each(|module| {
-            writer.module(module.clone()).unwrap();
-        });
-        tables.processes.iter().for_each(|process| {
-            writer.process(process.clone()).unwrap();
-        });
-        tables.threads.iter().for_each(|thread| {
-            writer.thread(thread.clone()).unwrap();
-        });
-        tables.tasks.iter().for_each(|task| {
-            writer.task(task.clone()).unwrap();
-        });
-        tables.frames.iter().for_each(|frame| {
-            writer.frame(*frame).unwrap();
-        });
-        tables.nodes.iter().skip(1).for_each(|node| {
-            writer.node(node.parent, node.frame).unwrap();
-        });
+        tables.strings.iter().for_each(|string| _ = writer.string(string).unwrap());
+        tables.modules.iter().for_each(|module| _ = writer.module(module.clone()).unwrap());
+        tables.processes.iter().for_each(|process| _ = writer.process(process.clone()).unwrap());
+        tables.threads.iter().for_each(|thread| _ = writer.thread(thread.clone()).unwrap());
+        tables.tasks.iter().for_each(|task| _ = writer.task(task.clone()).unwrap());
+        tables.frames.iter().for_each(|frame| _ = writer.frame(*frame).unwrap());
+        tables.nodes.iter().skip(1).for_each(|node| _ = writer.node(node.parent, node.frame).unwrap());
         tables.symbols.iter().flatten().for_each(|symbol| writer.symbolized(symbol.clone()).unwrap());
-        tables.marks.iter().for_each(|mark| {
-            writer.mark(*mark).unwrap();
-        });
+        tables.marks.iter().for_each(|mark| _ = writer.mark(*mark).unwrap());
         for ((scan, pointers), objects) in tables.scans.iter().zip(&self.pointers).zip(&self.objects) {
             let scan: ScanId = writer.scan(scan).unwrap();
             writer.pointers(scan, pointers).unwrap();

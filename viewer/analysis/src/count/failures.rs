@@ -115,11 +115,6 @@ impl Failures {
         self.0.values()
     }
 
-    /// Forgets all of them: a range begins.
-    pub(crate) fn restart(&mut self) {
-        self.0.clear();
-    }
-
     /// True when they can belong to a capture with these tables: every id is in range.
     pub(crate) fn fit(&self, tables: &Tables) -> bool {
         self.0.iter().all(|((node, _), one)| {

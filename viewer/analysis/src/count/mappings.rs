@@ -42,11 +42,6 @@ impl Mappings {
             _ => {}
         }
     }
-
-    /// Forgets the totals.
-    pub(crate) fn restart(&mut self) {
-        *self = Self::default();
-    }
 }
 
 parts!(Mappings { mapped, in_hook, unmapped, remapped, breaks });

@@ -143,9 +143,9 @@ impl<K: Copy> ProcessState<K> {
     /// Begins a range of the capture: sums are reset, knowledge of blocks and events stays.
     pub(crate) fn restart(&mut self, now: u64) {
         self.anomalies = Anomalies::default();
-        self.mappings.restart();
+        self.mappings = Mappings::default();
         self.gaps = GapTotals::default();
-        self.failures.restart();
+        self.failures = Failures::default();
         self.pauses = PauseTotals { pauses: u64::from(self.paused_since.is_some()), time: 0 };
         self.paused_since = self.paused_since.map(|_| now);
         self.in_realloc = Amount::ZERO;

@@ -6,6 +6,7 @@
 //!  main {} ── <in libx.so> {no symbols} ── ??? {no symbols, no mapping}
 //! ```
 
+use super::stack_map::StackMap;
 use super::stacks::rows;
 use crate::base::cost::Amount;
 use crate::base::metric::Metric;
@@ -17,9 +18,6 @@ use std::collections::{BTreeSet, HashMap};
 
 /// Most reasons that are told apart. There are a dozen; if a file claims more, the rest counts as the last one.
 const MOST_REASONS: usize = 31;
-
-/// A set that has not been computed.
-const UNKNOWN: u32 = u32::MAX;
 
 /// The functions that lack a name for one reason.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -39,10 +37,11 @@ pub struct Nameless {
 /// Why functions on stacks that cost anything have no name, the most expensive reason first. Inlined functions count
 /// with the function that contains them.
 pub fn nameless(profile: &Profile, tables: &Tables, names: &Names, metric: Metric) -> Vec<Nameless> {
-    let mut survey = Survey::new(tables, names);
+    let (mut survey, mut sets) = (Survey::new(tables, names), StackMap::new(tables));
+    sets.restart(0);
     for row in rows(profile, metric) {
         let amount = metric.of(&row.cost);
-        let set = survey.set(row.node);
+        let set = survey.set(row.node, &mut sets);
         for (index, reason) in survey.reasons.iter_mut().enumerate() {
             if set >> index & 1 == 1 {
                 reason.cost += amount;
@@ -64,9 +63,10 @@ pub fn nameless(profile: &Profile, tables: &Tables, names: &Names, metric: Metri
 
 /// How many distinct addresses have no name, on all stacks that cost anything.
 pub fn nameless_addresses(profile: &Profile, tables: &Tables, names: &Names, metric: Metric) -> u64 {
-    let mut survey = Survey::new(tables, names);
+    let (mut survey, mut sets) = (Survey::new(tables, names), StackMap::new(tables));
+    sets.restart(0);
     for site in profile.sites.iter().filter(|site| !metric.of(&site.cost).is_zero()) {
-        survey.set(site.node);
+        survey.set(site.node, &mut sets);
     }
     survey.reasons.iter().map(|reason| reason.frames).sum()
 }
@@ -79,8 +79,6 @@ struct Survey<'a> {
     modules: BTreeSet<(usize, ModuleId)>,
     /// By frame that was looked at, its index in `reasons`; none for functions with a name.
     frames: Vec<Option<Option<u8>>>,
-    /// By node, the reasons on its stack.
-    sets: Vec<u32>,
 }
 
 impl<'a> Survey<'a> {
@@ -92,30 +90,12 @@ impl<'a> Survey<'a> {
             known: HashMap::new(),
             modules: BTreeSet::new(),
             frames: vec![None; tables.frames.len()],
-            sets: vec![UNKNOWN; tables.nodes.len()],
         }
     }
 
-    /// The reasons on a stack: goes out to the nearest caller whose set is known, and back in.
-    fn set(&mut self, stack: NodeId) -> u32 {
-        let mut path = Vec::new();
-        let mut set = 0;
-        for (id, node) in self.tables.stack(stack) {
-            match self.sets[id.index()] {
-                UNKNOWN => path.push((id, node.frame)),
-                known => {
-                    set = known;
-                    break;
-                }
-            }
-        }
-        for (id, frame) in path.into_iter().rev() {
-            if let Some(index) = self.reason_of(frame) {
-                set |= 1 << index;
-            }
-            self.sets[id.index()] = set;
-        }
-        set
+    /// The reasons on a stack.
+    fn set(&mut self, stack: NodeId, sets: &mut StackMap<'_>) -> u32 {
+        sets.place(stack, |set, frame| set | self.reason_of(frame).map_or(0, |index| 1 << index))
     }
 
     /// Why the function that contains a frame's code has no name; none when it has one.

@@ -40,22 +40,18 @@ impl Measure {
 
     /// The number, for measures that are part of a stack's cost.
     pub fn of(self, cost: &Cost) -> i64 {
-        let Amount { blocks, bytes } = match self {
-            Measure::Peak => cost.peak,
-            // Unreachable blocks are in the place of leaked ones: see `Analyzer::unreachable`.
-            Measure::Leaked | Measure::Unreachable => cost.leaked,
-            Measure::Allocations | Measure::Bytes => cost.allocated,
-            Measure::Temporary => cost.temporary,
+        let amount = match self {
             Measure::Growth => cost.allocated - cost.freed,
-            Measure::InvalidFrees | Measure::Failed => Amount::ZERO,
+            _ => self.metric().map_or(Amount::ZERO, |metric| metric.of(cost)),
         };
-        if self.counts_blocks() { blocks } else { bytes }
+        if self.counts_blocks() { amount.blocks } else { amount.bytes }
     }
 
     /// By what stacks are told that have a part of it; none for what is no part of a stack's cost.
     pub(super) fn metric(self) -> Option<Metric> {
         Some(match self {
             Measure::Peak => Metric::Peak,
+            // Unreachable blocks are in the place of leaked ones: see `Analyzer::unreachable`.
             Measure::Leaked | Measure::Unreachable => Metric::Leaked,
             Measure::Allocations => Metric::Allocations,
             // What has grown was allocated.
@@ -68,12 +64,8 @@ impl Measure {
     /// Its standard error; 0 when everything was recorded.
     pub(super) fn error(self, spread: &Cost<Spread>) -> i64 {
         let spread = match self {
-            Measure::Peak => spread.peak,
-            Measure::Leaked | Measure::Unreachable => spread.leaked,
-            Measure::Allocations | Measure::Bytes => spread.allocated,
-            Measure::Temporary => spread.temporary,
             Measure::Growth => growth(spread),
-            Measure::InvalidFrees | Measure::Failed => Spread::ZERO,
+            _ => self.metric().map_or(Spread::ZERO, |metric| metric.of(spread)),
         };
         if self.counts_blocks() { spread.blocks_error() } else { spread.bytes_error() }
     }
