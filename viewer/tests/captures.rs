@@ -283,10 +283,7 @@ proptest! {
         };
         for _ in 0..2 {
             let loaded = seen(&all(&files), &Query::default(), &Lens::default());
-            let total = loaded.profile.sites.iter().fold(Cost::default(), |mut sum, site| {
-                sum += site.cost;
-                sum
-            });
+            let total: Cost = loaded.profile.sites.iter().map(|site| site.cost).sum();
             prop_assert_eq!(total, loaded.profile.total);
             prop_assert_eq!(total.leaked.bytes, sum(&|_, _| true));
             prop_assert_eq!(loaded.profile.processes.len(), hosts.len());

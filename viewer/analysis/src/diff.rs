@@ -57,9 +57,7 @@ pub struct DiffRow {
 impl DiffRow {
     /// The change.
     pub fn delta(&self) -> Cost {
-        let mut delta = self.after;
-        delta -= self.before;
-        delta
+        self.after - self.before
     }
 }
 
@@ -163,17 +161,12 @@ impl Diff {
 
     /// The total change.
     pub fn delta(&self) -> Cost {
-        let mut delta = self.after;
-        delta -= self.before;
-        delta
+        self.after - self.before
     }
 
     /// The variances of the total change.
     pub fn spread(&self) -> Cost<Spread> {
-        self.rows.iter().fold(Cost::default(), |mut sum, row| {
-            sum += row.spread;
-            sum
-        })
+        self.rows.iter().map(|row| row.spread).sum()
     }
 
     /// Rows that changed, over all processes, the greatest change first.

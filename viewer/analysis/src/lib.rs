@@ -57,6 +57,7 @@ mod counting;
 pub use base::cost::{Amount, Cost};
 pub use base::metric::{Metric, UnknownMetric};
 pub use base::order::natural;
+pub use base::parts::add_by_key;
 pub use base::share::{Share, ShareError};
 pub use base::spread::Spread;
 pub use count::builder::ProfileBuilder;

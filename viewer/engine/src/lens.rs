@@ -109,15 +109,14 @@ impl Lens {
         (loaded, seen.collect())
     }
 
-    /// What was left out of a profile; `hidden` was its total before.
+    /// What was left out of a profile; `total` and `spread` are those before.
     fn seen(
         &self,
         profile: &Profile,
-        (mut hidden, mut hidden_spread): (Cost, Cost<Spread>),
+        (total, spread): (Cost, Cost<Spread>),
         unmatched: &[Unmatched],
     ) -> Seen {
-        hidden -= profile.total;
-        hidden_spread -= profile.total_spread;
+        let (hidden, hidden_spread) = (total - profile.total, spread - profile.total_spread);
         let filter = self.filter.as_ref().map(ToString::to_string);
         Seen { filter, unmatched: unmatched.to_vec(), group: self.group.clone(), hidden, hidden_spread }
     }

@@ -148,10 +148,7 @@ impl About<'_> {
         let (loaded, metadata) = (self.loaded, &self.loaded.tables.metadata);
         let number = |number: u64| Values::Numbers(vec![number.cast_signed()]);
         let text = |text: &str| Values::texts([text.to_owned()]);
-        let total = sites.iter().fold(Cost::default(), |mut sum, site| {
-            sum += site.cost;
-            sum
-        });
+        let total: Cost = sites.iter().map(|site| site.cost).sum();
         let mut columns = self.ids(1);
         columns.extend([
             ("started", Values::Times(vec![(metadata.started_unix_ns / 1000).cast_signed()])),

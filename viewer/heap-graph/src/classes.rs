@@ -140,7 +140,6 @@ impl Classes {
 mod tests {
     use super::super::drawn::{graph, numbered, parts, reached};
     use super::*;
-    use crate::amounts::sum;
     use proptest::prelude::*;
 
     fn classes(graph: &HeapGraph, classes: impl IntoIterator<Item = (u64, u32)>) -> Classes {
@@ -184,16 +183,16 @@ mod tests {
             for row in classes.rows(&graph) {
                 let is_ours = |block: usize| of.get(block).is_some_and(|class| *class == row.name.0);
                 let ours: Vec<usize> = (0..all.len()).filter(|&block| all[block] && is_ours(block)).collect();
-                prop_assert_eq!(row.own, sum(ours.iter().map(|&block| size(block))));
+                prop_assert_eq!(row.own, ours.iter().map(|&block| size(block)).sum::<Amount>());
                 let lost = (0..all.len()).filter(|&block| !all[block] && is_ours(block));
-                prop_assert_eq!(row.unreachable, sum(lost.map(size)));
+                prop_assert_eq!(row.unreachable, lost.map(size).sum::<Amount>());
                 let left = reached(&parts, |block| is_ours(block as usize), None);
                 let gone = (0..all.len()).filter(|&block| all[block] && !left[block]);
-                prop_assert_eq!(row.retained, sum(gone.map(size)));
+                prop_assert_eq!(row.retained, gone.map(size).sum::<Amount>());
                 own += row.own + row.unreachable;
             }
             let objects = (0..all.len()).filter(|&block| of.get(block).is_some_and(|class| *class > 0));
-            prop_assert_eq!(own, sum(objects.map(size)));
+            prop_assert_eq!(own, objects.map(size).sum::<Amount>());
         }
     }
 }

@@ -23,7 +23,6 @@ use super::holder::{Dominator, Holder, Rank, RootId};
 use super::links::{Links, LinksBuilder};
 use super::pace::Pace;
 use super::places::Places;
-use crate::amounts::sum;
 use crate::graph::retained::Retained;
 use crate::graph::several::Several;
 use crate::graph::tree::RetainedTree;
@@ -117,7 +116,7 @@ impl HeapGraph {
             let below = held[number];
             held[dominators.above(number as u32) as usize] += below;
         }
-        figures.blocks = sum(blocks.iter().map(HeldBlock::amount));
+        figures.blocks = blocks.iter().map(HeldBlock::amount).sum::<Amount>();
         figures.reachable = held[0];
         figures.roots = roots.len();
         figures.links = links.count() - roots.len();
@@ -307,7 +306,7 @@ mod tests {
             for one in 0..parts.0.len() as u32 {
                 let left = reached(&parts, |block| block == one, None);
                 let unreachable = |&block: &usize| all[block] && !left[block];
-                let expected = sum((0..all.len()).filter(unreachable).map(|block| Amount::block(parts.0[block].0)));
+                let expected = (0..all.len()).filter(unreachable).map(|block| Amount::block(parts.0[block].0)).sum::<Amount>();
                 prop_assert_eq!(graph.retained_by(BlockId(one)), expected);
                 let is_gone = |of: u32| unreachable(&(of as usize));
                 match graph.dominator(BlockId(one)) {

@@ -9,7 +9,9 @@
 //! ```
 
 use analysis::lifetimes::{Age, Endpoint, Passed, SizeClass, StackShape};
-use analysis::{Amount, Cost, Diff, DiffRow, Flow, History, LabelId, Names, StackMap, Step, call_kind};
+use analysis::{
+    Amount, Cost, Diff, DiffRow, Flow, History, LabelId, Names, StackMap, Step, add_by_key, call_kind,
+};
 use capture::{NodeId, ProcessId, StringId, Tables};
 use engine::Loaded;
 use hashbrown::HashMap;
@@ -92,11 +94,11 @@ impl Row {
             change.before += other.before;
             change.moved += other.moved;
         }
-        add(&mut self.changes, &other.changes);
-        add(&mut self.during, &other.during);
-        add(&mut self.sizes, &other.sizes);
-        add(&mut self.ages, &other.ages);
-        add(&mut self.ends, &other.ends);
+        add_by_key(&mut self.changes, &other.changes);
+        add_by_key(&mut self.during, &other.during);
+        add_by_key(&mut self.sizes, &other.sizes);
+        add_by_key(&mut self.ages, &other.ages);
+        add_by_key(&mut self.ends, &other.ends);
     }
 }
 
@@ -147,7 +149,10 @@ impl CallTree {
         }
         if diff.is_some() {
             let rows = builder.call_tree.rows.iter_mut();
-            rows.for_each(|row| row.change.get_or_insert_default().moved -= row.cost);
+            rows.for_each(|row| {
+                let change = row.change.get_or_insert_default();
+                change.moved = change.moved - row.cost;
+            });
         }
         builder.call_tree
     }
@@ -171,7 +176,7 @@ impl CallTree {
         self.rows.iter_mut().for_each(|row| row.changes.clear());
         for (site, &row) in history.sites.iter().zip(&self.of_sites) {
             if let Some(row) = self.rows.get_mut(row) {
-                add(&mut row.changes, history.changes(site));
+                add_by_key(&mut row.changes, history.changes(site));
             }
         }
     }
@@ -234,10 +239,13 @@ impl<'a> Builder<'a> {
     fn shape(&mut self, row: usize, shape: &StackShape) {
         let CallTree { rows, sizes, ages, .. } = &mut self.call_tree;
         for &(size, amount) in &shape.sizes {
-            add(&mut rows[row].sizes, &[(number(sizes.partition_point(|other| *other < size)), amount)]);
+            add_by_key(
+                &mut rows[row].sizes,
+                &[(number(sizes.partition_point(|other| *other < size)), amount)],
+            );
         }
         for &(age, amount) in &shape.ages {
-            add(&mut rows[row].ages, &[(number(ages.partition_point(|other| *other < age)), amount)]);
+            add_by_key(&mut rows[row].ages, &[(number(ages.partition_point(|other| *other < age)), amount)]);
         }
     }
 
@@ -267,10 +275,10 @@ impl<'a> Builder<'a> {
                 Adds::Passed(Passed { end, stats, .. }) => {
                     let end = self.end(*end, stacks);
                     let ended = Ended { blocks: stats.blocks, by_others: stats.by_others };
-                    add(&mut self.call_tree.rows[row].ends, &[(end, ended)]);
+                    add_by_key(&mut self.call_tree.rows[row].ends, &[(end, ended)]);
                 }
                 Adds::During(region, amount) => {
-                    add(&mut self.call_tree.rows[row].during, &[(region, amount)])
+                    add_by_key(&mut self.call_tree.rows[row].during, &[(region, amount)])
                 }
             }
         }
@@ -326,22 +334,4 @@ fn lone(label: LabelId) -> Step {
 
 fn number(place: usize) -> u32 {
     u32::try_from(place).expect("fewer nodes than 2^32")
-}
-
-/// Adds amounts to a sum; both are ordered by slice, or by another key.
-pub(super) fn add<K: Copy + Ord, T: Copy + AddAssign>(sum: &mut Vec<(K, T)>, changes: &[(K, T)]) {
-    if sum.is_empty() {
-        sum.extend_from_slice(changes);
-        return;
-    }
-    let mut old = std::mem::take(sum).into_iter().peekable();
-    for &(slice, change) in changes {
-        sum.extend(std::iter::from_fn(|| old.next_if(|(earlier, _)| *earlier < slice)));
-        let mut change = change;
-        if let Some((_, same)) = old.next_if(|(other, _)| *other == slice) {
-            change += same;
-        }
-        sum.push((slice, change));
-    }
-    sum.extend(old);
 }

@@ -5,11 +5,11 @@
 //!  of the range   nodes, rows, names …        of the range           that they form one stream when concatenated
 //! ```
 
-use super::call_tree::{Row, add};
+use super::call_tree::Row;
 use super::data::{Fixed, Parts, over_time};
 use super::fold::Folded;
 use crate::limits::{LIMITS, MOST_BYTES};
-use analysis::{Flow, History};
+use analysis::{Flow, History, add_by_key};
 use flate2::Compression;
 use flate2::write::DeflateEncoder;
 use std::borrow::Cow;
@@ -64,7 +64,7 @@ impl Pieces {
                 [(_, site)] => Cow::Borrowed(of_site(*site)),
                 several => {
                     let mut sum = Vec::new();
-                    several.iter().for_each(|(_, site)| add(&mut sum, of_site(*site)));
+                    several.iter().for_each(|(_, site)| add_by_key(&mut sum, of_site(*site)));
                     Cow::Owned(sum)
                 }
             };

@@ -15,10 +15,8 @@ pub(in crate::commands) fn difference(before: &Profile, mut after: Profile) -> P
     after.total = Cost::default();
     after.processes.iter_mut().for_each(|process| process.cost = Cost::default());
     let sites = std::mem::take(&mut after.sites);
-    for Site { process, thread, node, mut cost } in sites {
-        if let Some(before) = known.get(&(process, node)) {
-            cost -= *before;
-        }
+    for Site { process, thread, node, cost } in sites {
+        let cost = known.get(&(process, node)).map_or(cost, |before| cost - *before);
         if cost != Cost::default() {
             after.total += cost;
             after.processes[process.index()].cost += cost;

@@ -1,7 +1,9 @@
 //! What a stack, a process or a function costs: values with `+=` and `-=`.
 
+use super::parts::follow;
 use serde::{Deserialize, Serialize};
-use std::ops::{Add, AddAssign, Neg, Sub, SubAssign};
+use std::iter::Sum;
+use std::ops::{Add, AddAssign, Neg, Sub};
 
 /// A number of blocks and the bytes in them.
 ///
@@ -52,25 +54,7 @@ impl Neg for Amount {
     }
 }
 
-impl Sub for Amount {
-    type Output = Self;
-
-    fn sub(self, other: Self) -> Self {
-        self + -other
-    }
-}
-
-impl AddAssign for Amount {
-    fn add_assign(&mut self, other: Self) {
-        *self = *self + other;
-    }
-}
-
-impl SubAssign for Amount {
-    fn sub_assign(&mut self, other: Self) {
-        *self = *self - other;
-    }
-}
+follow!(Amount);
 
 /// Everything that is counted per stack and process.
 ///
@@ -158,9 +142,17 @@ impl<T: Copy + Add<Output = T>> AddAssign for Cost<T> {
     }
 }
 
-impl<T: Copy + Sub<Output = T>> SubAssign for Cost<T> {
-    fn sub_assign(&mut self, other: Self) {
-        *self = self.zip(other, T::sub);
+impl<T: Sub<Output = T>> Sub for Cost<T> {
+    type Output = Self;
+
+    fn sub(self, other: Self) -> Self {
+        self.zip(other, T::sub)
+    }
+}
+
+impl<T: Copy + Default + Add<Output = T>> Sum for Cost<T> {
+    fn sum<I: Iterator<Item = Self>>(costs: I) -> Self {
+        costs.fold(Self::default(), |sum, cost| sum.zip(cost, T::add))
     }
 }
 
@@ -195,8 +187,7 @@ mod tests {
         fn subtraction_undoes_addition(a in cost(), b in cost()) {
             let mut sum = a;
             sum += b;
-            sum -= b;
-            prop_assert_eq!(sum, a);
+            prop_assert_eq!(sum - b, a);
         }
 
         /// Check that the order of addition does not matter.

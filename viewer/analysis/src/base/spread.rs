@@ -1,7 +1,8 @@
 //! How uncertain an estimated amount is.
 
+use super::parts::follow;
 use serde::{Deserialize, Serialize};
-use std::ops::{Add, AddAssign, Neg, Sub, SubAssign};
+use std::ops::{Add, Neg};
 
 /// The variances of an [`Amount`](crate::base::cost::Amount) estimated from samples. Supports `+=` and `-=`, since samples are
 /// independent. All zero when everything was recorded.
@@ -60,25 +61,7 @@ impl Neg for Spread {
     }
 }
 
-impl Sub for Spread {
-    type Output = Self;
-
-    fn sub(self, other: Self) -> Self {
-        self + -other
-    }
-}
-
-impl AddAssign for Spread {
-    fn add_assign(&mut self, other: Self) {
-        *self = *self + other;
-    }
-}
-
-impl SubAssign for Spread {
-    fn sub_assign(&mut self, other: Self) {
-        *self = *self - other;
-    }
-}
+follow!(Spread);
 
 #[cfg(test)]
 mod tests {

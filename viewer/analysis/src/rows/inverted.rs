@@ -69,8 +69,9 @@ fn grow(
     is_large: impl Fn(Amount) -> bool,
 ) -> Tree {
     let mut tree = Tree::new();
-    tree.nodes[0].total = sum(&cursors);
-    tree.spreads.push(spread(&cursors));
+    let (total, spread) = sum(&cursors);
+    tree.nodes[0].total = total;
+    tree.spreads.push(spread);
     let mut open = VecDeque::from([(Tree::ROOT, 0..cursors.len())]);
     while let Some((parent, range)) = open.pop_front() {
         let Some(rest) = steps.checked_sub(range.len()) else { continue };
@@ -78,9 +79,9 @@ fn grow(
         let start = partition(&mut cursors[range.clone()], tables, names) + range.start;
         for children in runs(&cursors, start..range.end) {
             let of_child = &cursors[children.clone()];
-            let total = sum(of_child);
+            let (total, spread) = sum(of_child);
             let id = tree.push(of_child[0].label, parent, total);
-            tree.spreads.push(spread(of_child));
+            tree.spreads.push(spread);
             if is_large(total) {
                 open.push_back((id, children));
             }
@@ -133,12 +134,8 @@ fn runs(cursors: &[Cursor], range: Range<usize>) -> Vec<Range<usize>> {
         .collect()
 }
 
-fn sum(cursors: &[Cursor]) -> Amount {
-    cursors.iter().fold(Amount::ZERO, |sum, cursor| sum + cursor.amount)
-}
-
-fn spread(cursors: &[Cursor]) -> Spread {
-    cursors.iter().fold(Spread::ZERO, |sum, cursor| sum + cursor.spread)
+fn sum(cursors: &[Cursor]) -> (Amount, Spread) {
+    (cursors.iter().map(|cursor| cursor.amount).sum(), cursors.iter().map(|cursor| cursor.spread).sum())
 }
 
 #[cfg(test)]

@@ -74,7 +74,7 @@ fn merge(tree: &Tree, label: LabelId, calls: Vec<u32>) -> Tree {
 }
 
 fn sum(tree: &Tree, nodes: &[u32]) -> Amount {
-    nodes.iter().fold(Amount::ZERO, |sum, &id| sum + tree.node(id).total)
+    nodes.iter().map(|&id| tree.node(id).total).sum()
 }
 
 #[cfg(test)]

@@ -244,7 +244,6 @@ fn order(after: &Links, pace: &Pace<'_>) -> Option<Vec<u32>> {
 
 #[cfg(test)]
 mod tests {
-    use crate::amounts::sum;
     use crate::drawn::{graph, numbered, parts, reached};
     use crate::graph::groups::*;
     use proptest::prelude::*;
@@ -314,7 +313,7 @@ mod tests {
             for &stack in graph.stacks() {
                 let left = reached(&parts, |block| parts.0.get(block as usize).is_some_and(|one| one.1 == stack.0), None);
                 let gone = (0..all.len()).filter(|&block| all[block] && !left[block]);
-                let expected = sum(gone.map(|block| Amount::block(parts.0[block].0)));
+                let expected = gone.map(|block| Amount::block(parts.0[block].0)).sum::<Amount>();
                 prop_assert_eq!(bytes(&graph, &groups, stack.0), expected.bytes);
             }
         }

@@ -3,7 +3,7 @@
 //! A stack retains what is reachable only through its blocks together. These often keep each other: those of a list, or
 //! of a tree. And several of them may keep what none of them keeps alone: see [`crate::graph::groups`].
 
-use crate::amounts::{most_first, sum};
+use crate::amounts::most_first;
 use crate::graph::HeapGraph;
 use crate::graph::groups::{Groups, Labels};
 use crate::holder::{Holder, RootId};
@@ -111,7 +111,7 @@ fn roots(graph: &HeapGraph, retained: &HashMap<(u32, u32), Amount>) -> Vec<RootR
     let (first, everything) = (graph.stacks().len() as u32, graph.label(0));
     let row = |((root, blocks), label): ((RootId, &[u32]), u32)| RootRow {
         root,
-        direct: sum(blocks.iter().map(|&block| graph.blocks()[block as usize].amount())),
+        direct: blocks.iter().map(|&block| graph.blocks()[block as usize].amount()).sum::<Amount>(),
         retained: retained.get(&(label, everything)).copied().unwrap_or_default(),
     };
     let mut roots: Vec<RootRow> = graph.roots().zip(first..).map(row).collect();
@@ -189,21 +189,21 @@ mod tests {
             let size = |block: usize| Amount::block(parts.0[block].0);
             let unreachable = |left: &[bool]| {
                 let is_gone = |&block: &usize| all[block] && !left[block];
-                sum((0..all.len()).filter(is_gone).map(size))
+                (0..all.len()).filter(is_gone).map(size).sum::<Amount>()
             };
             for row in &found.stacks {
                 let ours: Vec<usize> =
                     (0..all.len()).filter(|&block| all[block] && parts.0[block].1 == row.node.0).collect();
-                prop_assert_eq!(row.own, sum(ours.iter().map(|&block| size(block))));
+                prop_assert_eq!(row.own, ours.iter().map(|&block| size(block)).sum::<Amount>());
                 let without = reached(&parts, |block| ours.contains(&(block as usize)), None);
                 prop_assert_eq!(row.retained, unreachable(&without));
                 let direct = |block: &&usize| parts.1.iter().any(|&(_, to)| to as usize == **block);
                 prop_assert_eq!(row.direct, ours.iter().filter(direct).count() as i64);
-                let named = sum(row.holders.iter().map(|(_, amount)| *amount));
+                let named = row.holders.iter().map(|(_, amount)| *amount).sum::<Amount>();
                 prop_assert_eq!(named == row.retained, row.more_holders == 0);
             }
-            prop_assert_eq!(sum(found.stacks.iter().map(|row| row.own)), sum((0..all.len()).filter(|&block| all[block]).map(size)));
-            let by_roots = sum(found.roots.iter().map(|row| row.retained));
+            prop_assert_eq!(found.stacks.iter().map(|row| row.own).sum::<Amount>(), (0..all.len()).filter(|&block| all[block]).map(size).sum::<Amount>());
+            let by_roots = found.roots.iter().map(|row| row.retained).sum::<Amount>();
             prop_assert_eq!(by_roots + found.several, found.reachable);
             for row in &found.roots {
                 prop_assert_eq!(row.retained, unreachable(&reached(&parts, |_| false, Some(row.root.0))));

@@ -16,7 +16,7 @@
 //! Tops on a cycle are led to by the same roots, so cycles are contracted to one vertex. Then each vertex can be
 //! visited before those that it leads to, for 64 roots at a time, with one bit each.
 
-use crate::amounts::{most_first, sum};
+use crate::amounts::most_first;
 use crate::components::Components;
 use crate::graph::HeapGraph;
 use crate::holder::RootId;
@@ -60,7 +60,7 @@ impl Several {
             let mut tops = links.of(vertex_of(root)).to_vec();
             tops.sort_unstable();
             tops.dedup();
-            (root, sum(tops.iter().map(|&top| held[top as usize])))
+            (root, tops.iter().map(|&top| held[top as usize]).sum::<Amount>())
         };
         let mut followed: Vec<(usize, Amount)> =
             (0..roots.len()).map(refers).filter(|(_, direct)| !direct.is_zero()).collect();
@@ -85,7 +85,11 @@ impl Several {
             found.extend(some.iter().map(|&(root, _)| roots[root]).zip(reached));
         }
         found.sort_unstable_by_key(|&(root, amount)| (most_first(amount), root));
-        Some(Self { retained: sum(held.into_iter()), roots: found, not_followed: not_followed.len() })
+        Some(Self {
+            retained: held.into_iter().sum::<Amount>(),
+            roots: found,
+            not_followed: not_followed.len(),
+        })
     }
 }
 
@@ -171,7 +175,7 @@ fn reached(
     }
     let of_bit = |bit: usize| {
         let values = (0..).zip(&sums[bit / 8]);
-        sum(values.filter(|(value, _)| value >> (bit % 8) & 1 == 1).map(|(_, amount)| *amount))
+        values.filter(|(value, _)| value >> (bit % 8) & 1 == 1).map(|(_, amount)| *amount).sum::<Amount>()
     };
     Some((0..count).map(of_bit).collect())
 }
@@ -226,10 +230,10 @@ mod tests {
                 ROOTS_OF_PARTS.iter().map(|&root| reached(&parts, |_| false, Some(root))).collect();
             let is_shared = |&block: &usize| all[block] && without.iter().all(|reached| reached[block]);
             let size = |block: usize| Amount::block(parts.0[block].0);
-            prop_assert_eq!(several.retained, sum((0..all.len()).filter(is_shared).map(size)));
+            prop_assert_eq!(several.retained, (0..all.len()).filter(is_shared).map(size).sum::<Amount>());
             for root in ROOTS_OF_PARTS {
                 let its = reached_by(&parts, root);
-                let expected = sum((0..all.len()).filter(is_shared).filter(|&block| its[block]).map(size));
+                let expected = (0..all.len()).filter(is_shared).filter(|&block| its[block]).map(size).sum::<Amount>();
                 let found = several.roots.iter().find(|(of, _)| of.0 == root).map(|(_, amount)| *amount);
                 prop_assert_eq!(found.unwrap_or_default(), expected);
                 prop_assert_eq!(found.is_none(), expected.is_zero());

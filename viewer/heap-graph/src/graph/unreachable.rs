@@ -11,7 +11,7 @@
 //! So there is one head for each group of blocks that refer to each other and that nothing outside of the group
 //! refers to. What several heads lead to is claimed by the lowest of them: every unreachable block is claimed once.
 
-use crate::amounts::{most_first, sum};
+use crate::amounts::most_first;
 use crate::block::BlockId;
 use crate::graph::HeapGraph;
 use crate::pace::Pace;
@@ -88,8 +88,8 @@ impl Unreachable {
         }
         stacks.sort_by_key(|row| (most_first(row.claimed), row.node));
         Some(Self {
-            total: sum(heads.iter().map(|head| head.claimed)),
-            heads_total: sum(heads.iter().map(own)),
+            total: heads.iter().map(|head| head.claimed).sum::<Amount>(),
+            heads_total: heads.iter().map(own).sum::<Amount>(),
             heads,
             stacks,
         })
@@ -233,7 +233,7 @@ mod tests {
                     claimed[block] = true;
                 }
                 let new = unreached.iter().filter(|&&block| claimed[block] && !before[block]);
-                prop_assert_eq!(head.claimed, sum(new.map(|&block| Amount::block(parts.0[block].0))));
+                prop_assert_eq!(head.claimed, new.map(|&block| Amount::block(parts.0[block].0)).sum::<Amount>());
                 let before = |&&block: &&usize| block != own && ways[block][own];
                 for &block in unreached.iter().filter(before) {
                     prop_assert!(ways[own][block] && own < block);
@@ -241,10 +241,10 @@ mod tests {
                 prop_assert_eq!(head.is_cycle, unreached.iter().any(|block| before(&block)));
             }
             prop_assert!(unreached.iter().all(|&block| claimed[block]));
-            prop_assert_eq!(unreachable.total, sum(unreached.iter().map(|&block| Amount::block(parts.0[block].0))));
-            prop_assert_eq!(unreachable.total, sum(unreachable.stacks.iter().map(|row| row.claimed)));
+            prop_assert_eq!(unreachable.total, unreached.iter().map(|&block| Amount::block(parts.0[block].0)).sum::<Amount>());
+            prop_assert_eq!(unreachable.total, unreachable.stacks.iter().map(|row| row.claimed).sum::<Amount>());
             for row in &unreachable.stacks {
-                prop_assert_eq!(row.heads + sum(row.leads_to.iter().map(|(_, amount)| *amount)), row.claimed);
+                prop_assert_eq!(row.heads + row.leads_to.iter().map(|(_, amount)| *amount).sum::<Amount>(), row.claimed);
             }
             let mut by_stack: BTreeMap<NodeId, Amount> = BTreeMap::new();
             let own = unreachable.stacks.iter().map(|row| (row.node, row.heads));
@@ -252,7 +252,7 @@ mod tests {
             own.chain(led).for_each(|(node, amount)| *by_stack.entry(node).or_default() += amount);
             for (node, amount) in by_stack {
                 let of = unreached.iter().filter(|&&block| parts.0[block].1 == node.0);
-                prop_assert_eq!(amount, sum(of.map(|&block| Amount::block(parts.0[block].0))));
+                prop_assert_eq!(amount, of.map(|&block| Amount::block(parts.0[block].0)).sum::<Amount>());
             }
         }
     }

@@ -155,7 +155,7 @@ fn beside(loaded: &Loaded) -> Vec<Value> {
     notes.extend(suppressed.into_iter().flat_map(left_out));
     // This is only known for whole processes, not for stacks.
     let is_whole = loaded.seen.is_none() && suppressed.is_none();
-    let in_realloc = profile.processes.iter().fold(Amount::ZERO, |sum, process| sum + process.in_realloc);
+    let in_realloc: Amount = profile.processes.iter().map(|process| process.in_realloc).sum();
     if is_whole && !in_realloc.is_zero() {
         notes.push(phrase!["in a realloc that did not return: ", in_realloc]);
     }

@@ -1,5 +1,6 @@
 //! Pages of synthetic captures: their size, their sums, and what must never get into their markup.
 
+use super::super::call_tree::{Change, Row};
 use super::*;
 use analysis::{Cost, Detail, ProfileBuilder, Recorder, Spelling};
 use capture::{
@@ -176,20 +177,14 @@ fn pieces_are_the_data() {
     }
 }
 
-fn sum(rows: &[super::super::call_tree::Row]) -> Cost {
-    rows.iter().fold(Cost::default(), |mut sum, row| {
-        sum += row.cost;
-        sum
-    })
+fn sum(rows: &[Row]) -> Cost {
+    rows.iter().map(|row| row.cost).sum()
 }
 
 /// What rows had before, and what the comparison moved between them.
-fn changed(rows: &[super::super::call_tree::Row]) -> (Cost, Cost) {
-    rows.iter().flat_map(|row| &row.change).fold(Default::default(), |(mut before, mut moved), change| {
-        before += change.before;
-        moved += change.moved;
-        (before, moved)
-    })
+fn changed(rows: &[Row]) -> (Cost, Cost) {
+    let of = |part: fn(&Change) -> Cost| rows.iter().flat_map(|row| &row.change).map(|row| part(row)).sum();
+    (of(|change| change.before), of(|change| change.moved))
 }
 
 proptest! {
@@ -223,7 +218,7 @@ proptest! {
         for (id, node) in folded.nodes.iter().enumerate().skip(1) {
             prop_assert!((node.parent as usize) < id);
         }
-        let live = |rows: &[super::super::call_tree::Row]| {
+        let live = |rows: &[Row]| {
             let changes = rows.iter().flat_map(|row| &row.changes);
             let mut by_slice = std::collections::BTreeMap::new();
             changes.for_each(|(slice, change)| *by_slice.entry(*slice).or_insert(0) += change.live.bytes);

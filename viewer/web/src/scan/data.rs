@@ -23,10 +23,6 @@ const MOST_NAMED: usize = 50;
 /// Version of the data. The scripts come with it, so nothing else needs to read it.
 const VERSION: u32 = 1;
 
-fn sum(amounts: impl Iterator<Item = Amount>) -> Amount {
-    amounts.fold(Amount::ZERO, |sum, amount| sum + amount)
-}
-
 #[derive(Serialize)]
 struct Head<'a> {
     version: u32,
@@ -169,7 +165,8 @@ impl Parts {
         let left = |row: &UnreachableRow| row.leads_to.len().saturating_sub(shown);
         self.columns.numbers("unreachable.led", rows().map(|row| (row.leads_to.len() - left(row)) as i64));
         self.columns.numbers("unreachable.hidden", rows().map(|row| left(row) as i64));
-        let hidden = |row: &UnreachableRow| sum(row.leads_to.iter().skip(shown).map(|(_, amount)| *amount));
+        let hidden =
+            |row: &UnreachableRow| row.leads_to.iter().skip(shown).map(|(_, amount)| *amount).sum::<Amount>();
         self.columns.amounts("unreachable.hidden", rows().map(hidden));
         let led = || rows().flat_map(|row| row.leads_to.iter().take(shown));
         let numbers = &mut self.numbers;

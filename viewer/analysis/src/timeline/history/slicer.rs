@@ -9,8 +9,8 @@
 
 use super::flow::Flow;
 use crate::base::cost::Amount;
+use crate::base::parts::add_by_key;
 use crate::count::watch::Instant;
-use std::cmp::Ordering;
 
 /// Most slices of a history, apart from boundaries before process ends: a screen would not show more.
 pub(super) const MOST_SLICES: usize = 512;
@@ -227,31 +227,6 @@ impl Closed {
     /// Appends the following slice.
     fn absorb(&mut self, next: Closed) {
         self.slice = self.slice.followed_by(&next.slice);
-        self.changes = joined(&self.changes, &next.changes);
-    }
-}
-
-/// The sums of two lists, both ordered by site.
-fn joined(left: &[(u32, Flow)], right: &[(u32, Flow)]) -> Vec<(u32, Flow)> {
-    let mut sum = Vec::with_capacity(left.len().max(right.len()));
-    let (mut left, mut right) = (left.iter().peekable(), right.iter().peekable());
-    loop {
-        let order = match (left.peek(), right.peek()) {
-            (None, None) => return sum,
-            (Some(_), None) => Ordering::Less,
-            (None, Some(_)) => Ordering::Greater,
-            (Some((left, _)), Some((right, _))) => left.cmp(right),
-        };
-        match order {
-            Ordering::Less => sum.extend(left.next()),
-            Ordering::Greater => sum.extend(right.next()),
-            Ordering::Equal => {
-                let both = left.next().zip(right.next());
-                sum.extend(both.map(|(&(site, mut change), &(_, other))| {
-                    change += other;
-                    (site, change)
-                }));
-            }
-        }
+        add_by_key(&mut self.changes, &next.changes);
     }
 }
