@@ -12,6 +12,7 @@ use proptest::prelude::*;
 use report::{ReportOptions, Shape};
 use serde_json::{Value, json};
 use std::path::PathBuf;
+use tempfile::TempDir;
 
 /// One host's capture: `work` and `idle` leak as many bytes. Each build has other addresses and lines.
 fn host(host: &str, version: &str, work: u64, idle: u64) -> Made {
@@ -36,14 +37,16 @@ fn host(host: &str, version: &str, work: u64, idle: u64) -> Made {
 }
 
 /// Two hosts of version 1, whose stack `work` holds 1000 bytes, and two of version 2, where it holds 5000.
-fn fleet(folder: &tempfile::TempDir) -> Vec<PathBuf> {
+fn fleet() -> (TempDir, Vec<PathBuf>) {
+    let folder = tempfile::tempdir().unwrap();
     let hosts = [("a", "1", 1000, 10), ("b", "1", 1000, 20), ("c", "2", 5000, 10), ("d", "2", 5000, 20)];
     let write = |(name, version, work, idle)| {
         let path = folder.path().join(format!("{name}.memprof"));
         host(name, version, work, idle).write(&path);
         path
     };
-    hosts.map(write).to_vec()
+    let files = hosts.map(write).to_vec();
+    (folder, files)
 }
 
 fn all(files: &[PathBuf]) -> Captures<'_> {
@@ -72,8 +75,7 @@ fn group(name: &str) -> Lens {
 /// stack in memory, and that the peak is that of each, added up.
 #[test]
 fn a_stack_of_all_hosts_is_one_row() {
-    let folder = tempfile::tempdir().unwrap();
-    let files = fleet(&folder);
+    let (_folder, files) = fleet();
     let loaded = seen(&all(&files), &Query::default(), &Lens::default());
     assert_eq!(leaked(&loaded), [("work".to_owned(), 12000), ("idle".to_owned(), 60)]);
     assert_eq!(loaded.profile.total.peak.bytes, 12000 + (4 << 20));
@@ -94,8 +96,7 @@ fn a_stack_of_all_hosts_is_one_row() {
 /// or of processes, and that one that none has is said to be missing, with those that are there.
 #[test]
 fn captures_are_grouped_by_labels() {
-    let folder = tempfile::tempdir().unwrap();
-    let files = fleet(&folder);
+    let (_folder, files) = fleet();
     for (label, expected) in [
         ("version", vec![("2", 10030), ("1", 2030)]),
         ("service.version", vec![("2", 10030), ("1", 2030)]),
@@ -131,8 +132,7 @@ fn captures_are_grouped_by_labels() {
 /// that a label that none has is refused.
 #[test]
 fn sides_are_chosen_by_labels() {
-    let folder = tempfile::tempdir().unwrap();
-    let files = fleet(&folder);
+    let (_folder, files) = fleet();
     let compare = |from: &str, to: &str| {
         let side = |label: &str| {
             let label: Labelled = label.parse().unwrap();
@@ -163,7 +163,6 @@ fn sides_are_chosen_by_labels() {
 /// Check that only those processes of a capture count that have the label.
 #[test]
 fn a_capture_may_be_on_both_sides() {
-    let folder = tempfile::tempdir().unwrap();
     let mut made = Made::new();
     for (number, version) in ["1", "2"].iter().enumerate() {
         let (process, thread) = made.process("app");
@@ -171,8 +170,8 @@ fn a_capture_may_be_on_both_sides() {
         let stack = made.stack("main > work");
         made.alloc(thread, 0x1000, 100 << number, stack);
     }
-    let files = [folder.path().join("both.memprof")];
-    made.write(&files[0]);
+    let both = made.saved("both.memprof");
+    let files = [both.to_path_buf()];
     for (label, bytes) in [("version=1", 100), ("version=2", 200), ("version=*", 300)] {
         let label: Labelled = label.parse().unwrap();
         let captures = Captures { files: &files, only: Some(&label) };
@@ -184,8 +183,7 @@ fn a_capture_may_be_on_both_sides() {
 /// Check that what one of them lacks, or has lost, is said of all, and that what only some have can be asked for.
 #[test]
 fn what_one_lacks_is_told_of_all() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut files = fleet(&folder);
+    let (folder, mut files) = fleet();
     let lost = |events| Lost { reason: "ring_full".into(), events, advice: String::new() };
     for (name, events) in [("e", 3), ("f", 4)] {
         let mut made = host(name, "3", 1, 1);
@@ -214,8 +212,7 @@ fn what_one_lacks_is_told_of_all() {
 /// Check that a moment is that moment of each capture, and that the report does not say when it was.
 #[test]
 fn a_moment_is_that_of_each() {
-    let folder = tempfile::tempdir().unwrap();
-    let files = fleet(&folder);
+    let (_folder, files) = fleet();
     let query = Query::of(Part::At("end".parse().unwrap()));
     let before = Query::of(Part::At("peak".parse().unwrap()));
     let loaded = seen(&all(&files), &before, &Lens::default());

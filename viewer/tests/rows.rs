@@ -13,6 +13,13 @@ fn report(loaded: &Loaded) -> String {
     shown::report(loaded, &ReportOptions::default())
 }
 
+#[track_caller]
+fn assert_rows(made: Made, expected: &[&str]) {
+    let report = report(&made.loaded("app.memprof"));
+    let rows = report.lines().skip(4).map(|line| line.get(33..).unwrap_or_default().trim());
+    assert_eq!(rows.collect::<Vec<_>>(), expected, "{report}");
+}
+
 /// Check that stacks of one function say where in it they begin when they differ in that, and by which container or
 /// wrapper they came to the allocator; and that the allocator's own name is not worth a word.
 #[test]
@@ -29,13 +36,9 @@ fn stacks_of_a_function_are_told_apart() {
         let stack = made.node(start, frame);
         made.alloc(thread, 0x1000 * (index as u64 + 1), size, stack);
     }
-    let report = report(&made.loaded("app.memprof"));
-    let rows: Vec<&str> =
-        report.lines().skip(4).map(|line| line.get(33..).unwrap_or_default().trim()).collect();
-    assert_eq!(
-        rows,
-        ["main", "m.c:7 via std::map::operator[] < _start", "m.c:8 < _start", "m.c:9 via xmalloc < _start"],
-        "{report}"
+    assert_rows(
+        made,
+        &["main", "m.c:7 via std::map::operator[] < _start", "m.c:8 < _start", "m.c:9 via xmalloc < _start"],
     );
 }
 
@@ -127,13 +130,9 @@ fn calls_of_the_allocator_tell_rows_apart() {
     made.alloc(thread, 0x2000, 300, cleared);
     made.alloc(thread, 0x3000, 200, other);
     made.end(id, thread, Ended::Exited(0));
-    let report = report(&made.loaded("app.memprof"));
-    let rows: Vec<&str> =
-        report.lines().skip(4).map(|line| line.get(33..).unwrap_or_default().trim()).collect();
-    assert_eq!(
-        rows,
-        ["grow (g.c:14)", "via malloc < main < _start", "via calloc < main < _start", "< _start"],
-        "{report}"
+    assert_rows(
+        made,
+        &["grow (g.c:14)", "via malloc < main < _start", "via calloc < main < _start", "< _start"],
     );
 }
 

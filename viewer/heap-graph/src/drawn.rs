@@ -4,6 +4,7 @@
 use super::{GraphBuilder, HeldBlock, Rank, RootId, Source};
 use crate::block::BlockId;
 use crate::graph::HeapGraph;
+use analysis::Amount;
 use capture::{NodeId, ThreadId};
 use proptest::prelude::*;
 
@@ -12,6 +13,10 @@ const ROOTS: u64 = 0x100;
 
 pub(super) fn address(block: u32) -> u64 {
     0x1000 + u64::from(block) * 0x1000
+}
+
+pub(super) fn amount(blocks: i64, bytes: i64) -> Amount {
+    Amount { blocks, bytes }
 }
 
 /// Blocks A, B, … with these sizes and stacks, and what refers to them.

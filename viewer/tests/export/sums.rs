@@ -8,6 +8,10 @@ use export::Format;
 use serde_json::Value;
 use std::collections::HashMap;
 
+/// What tables have of stacks, in their order.
+const METRICS: [Metric; 6] =
+    [Metric::Peak, Metric::Leaked, Metric::Live, Metric::Allocations, Metric::Bytes, Metric::Temporary];
+
 /// The sums of the metrics that a document of this format holds: the one that it was exported by, or all.
 pub(crate) fn sums(format: Format, by: Metric, document: &[u8]) -> Vec<(Metric, i64)> {
     let text = || std::str::from_utf8(document).expect("text is UTF-8");
@@ -121,15 +125,9 @@ fn callgrind(text: &str) -> Vec<(Metric, i64)> {
     }
     assert_eq!(sums, totals);
     let of = |name: &str| sums[events.iter().position(|event| *event == name).unwrap()];
-    vec![
-        (Metric::Peak, of("PeakBytes")),
-        (Metric::Leaked, of("LeakedBytes")),
-        (Metric::Live, of("LiveBytes")),
-        (Metric::Allocations, of("Allocations")),
-        (Metric::Bytes, of("AllocatedBytes")),
-        (Metric::Temporary, of("Temporary")),
-        (Metric::Cpu, of("Cpu")),
-    ]
+    let names =
+        ["PeakBytes", "LeakedBytes", "LiveBytes", "Allocations", "AllocatedBytes", "Temporary", "Cpu"];
+    METRICS.into_iter().chain([Metric::Cpu]).zip(names.map(of)).collect()
 }
 
 /// What the native allocations and the samples of all threads add up to. Columns are equally long, and refer to what is there.
@@ -264,6 +262,12 @@ fn heaptrack(text: &str) -> Vec<(Metric, i64)> {
     vec![(Metric::Bytes, bytes), (Metric::Live, live)]
 }
 
+/// The sums of the columns of a table, in which that of allocated bytes has this name.
+fn columns(bytes: &str, sum: impl Fn(&str) -> i64) -> Vec<(Metric, i64)> {
+    let names = ["peak_bytes", "leaked_bytes", "live_bytes", "allocations", bytes, "temporary"];
+    METRICS.into_iter().zip(names.map(sum)).collect()
+}
+
 fn csv(text: &str) -> Vec<(Metric, i64)> {
     let rows = table(text);
     let (head, rows) = rows.split_first().expect("a row of names");
@@ -272,14 +276,7 @@ fn csv(text: &str) -> Vec<(Metric, i64)> {
         let column = head.iter().position(|column| column == name).unwrap();
         rows.iter().map(|row| row[column].parse::<i64>().unwrap()).sum()
     };
-    vec![
-        (Metric::Peak, sum("peak_bytes")),
-        (Metric::Leaked, sum("leaked_bytes")),
-        (Metric::Live, sum("live_bytes")),
-        (Metric::Allocations, sum("allocations")),
-        (Metric::Bytes, sum("allocated_bytes")),
-        (Metric::Temporary, sum("temporary")),
-    ]
+    columns("allocated_bytes", sum)
 }
 
 /// A table as RFC 4180 has it.
@@ -316,12 +313,5 @@ fn json(text: &str) -> Vec<(Metric, i64)> {
         assert!(row["process"].as_u64().is_some(), "{row}");
     }
     let sum = |name: &str| rows.iter().map(|row| row[name].as_i64().unwrap()).sum();
-    vec![
-        (Metric::Peak, sum("peak_bytes")),
-        (Metric::Leaked, sum("leaked_bytes")),
-        (Metric::Live, sum("live_bytes")),
-        (Metric::Allocations, sum("allocations")),
-        (Metric::Bytes, sum("bytes")),
-        (Metric::Temporary, sum("temporary")),
-    ]
+    columns("bytes", sum)
 }

@@ -121,13 +121,9 @@ fn roots(graph: &HeapGraph, retained: &HashMap<(u32, u32), Amount>) -> Vec<RootR
 
 #[cfg(test)]
 mod tests {
-    use crate::drawn::{graph, numbered, parts, reached};
+    use crate::drawn::{amount, graph, numbered, parts, reached};
     use crate::graph::retained::*;
     use proptest::prelude::*;
-
-    fn amount(blocks: i64, bytes: i64) -> Amount {
-        Amount { blocks, bytes }
-    }
 
     /// Check a list and a block that two roots hold: nothing is counted twice, and holders are named.
     #[test]

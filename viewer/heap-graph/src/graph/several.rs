@@ -182,13 +182,9 @@ fn reached(
 
 #[cfg(test)]
 mod tests {
-    use crate::drawn::{ROOTS_OF_PARTS, graph, numbered, parts, reached, reached_by};
+    use crate::drawn::{ROOTS_OF_PARTS, amount, graph, numbered, parts, reached, reached_by};
     use crate::graph::several::*;
     use proptest::prelude::*;
-
-    fn amount(blocks: i64, bytes: i64) -> Amount {
-        Amount { blocks, bytes }
-    }
 
     /// Check the drawing: A, D, T, B, C, U and E are the blocks A to G here, and cache, index and log the roots 0 to
     /// 2.
