@@ -1,5 +1,6 @@
 //! What changed between moments and between captures.
 
+use crate::fields::assert_described;
 use crate::shown;
 use crate::support::Made;
 use crate::support::fixtures::sampled;
@@ -339,20 +340,7 @@ fn every_field_is_documented() {
     let (timeline, profile) = analyzer.timeline(&analysis::query::Part::Whole, 5).unwrap();
     let loaded = analyzer.show(profile, Naming::Stored);
     documents.push(shown::document_json(&loaded, &report::views::timeline(&loaded, &timeline)));
-    let described = include_str!("../JSON.md");
-    let mut values: Vec<&Value> = documents.iter().collect();
-    while let Some(value) = values.pop() {
-        match value {
-            Value::Object(fields) => {
-                for (key, value) in fields {
-                    assert!(described.contains(&format!("`{key}`")), "JSON.md does not name `{key}`");
-                    values.push(value);
-                }
-            }
-            Value::Array(items) => values.extend(items),
-            _ => {}
-        }
-    }
+    documents.iter().for_each(|document| assert_described("diff", document));
 }
 
 /// A build of a program: names of three functions that allocate 1,000, 200 and 30 bytes, and how far their lines moved.

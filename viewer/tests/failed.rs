@@ -1,5 +1,6 @@
 //! Calls that returned no memory, on captures in which they are known.
 
+use crate::fields::assert_described;
 use crate::shown::{self, written};
 use crate::support::Made;
 use capture::{Action, Ended, NodeId, ThreadId};
@@ -114,8 +115,7 @@ fn document_has_all_of_them() {
     assert_eq!((&table["threads"][1]["tid"], &table["pid"]), (&5001.into(), &1000.into()));
     assert_eq!(table["stack"][0]["function"], "table");
     assert_eq!((&aligned["alignment"], &aligned["error"]), (&3.into(), &"EINVAL".into()));
-    let described = include_str!("../JSON.md");
-    crate::fields::walk(&document, &mut |key| assert!(described.contains(&format!("`{key}`")), "{key}"));
+    assert_described("errors", &document);
 }
 
 /// Check that of a product that overflows both numbers are shown, and the last two of several, beside requests that were no product.

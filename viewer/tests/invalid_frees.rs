@@ -1,5 +1,6 @@
 //! Frees of what was no live block, on captures whose frees are known.
 
+use crate::fields::assert_described;
 use crate::shown;
 use crate::support::Made;
 use analysis::lifetimes::{Cause, InvalidFreeRow, Suspects};
@@ -131,8 +132,7 @@ fn views_say_what_was_there() {
     assert_eq!(first["before"]["stack"][0]["function"], "drop");
     assert_eq!(first["block"]["stack"][0]["function"], "make");
     assert_eq!(document["invalid_frees"][1]["before"]["moved_to"], "0x3000");
-    let described = include_str!("../JSON.md");
-    crate::fields::walk(&document, &mut |key| assert!(described.contains(&format!("`{key}`")), "{key}"));
+    assert_described("errors", &document);
 }
 
 proptest! {

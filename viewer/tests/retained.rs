@@ -1,5 +1,6 @@
 //! Views of what blocks keep alive, of a graph whose numbers were worked out by hand.
 
+use crate::fields::assert_described;
 use crate::shown;
 use crate::support::Made;
 use analysis::Amount;
@@ -180,8 +181,7 @@ fn the_document_has_the_same_numbers() {
     assert_eq!(value["unreachable_stacks"][1]["cycles"], 1);
     let led = |row: usize, field: &str| value["unreachable_stacks"][row]["leads_to"][0][field].as_i64();
     assert_eq!([led(0, "bytes"), led(1, "bytes"), led(1, "blocks")], [Some(7), Some(16), Some(1)]);
-    let described = include_str!("../JSON.md");
-    crate::fields::walk(&value, &mut |key| assert!(described.contains(&format!("`{key}`")), "{key}"));
+    assert_described("retained", &value);
 }
 
 /// Check that of many roots those are named that lead to most, and that the others are counted, also those that were not followed.

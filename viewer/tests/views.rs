@@ -1,5 +1,6 @@
 //! What people and programs see.
 
+use crate::fields::assert_described;
 use crate::shown::{self, written};
 use crate::support::Made;
 use crate::support::fixtures::{reported, rich, sampled, small};
@@ -172,7 +173,6 @@ fn views_with_names_are_in_every_format() {
 /// Check that a page has each of these views, with the numbers of a pass of its own, and that their fields are described.
 #[test]
 fn views_with_names_are_in_a_page() {
-    let described = include_str!("../JSON.md");
     let folder = tempfile::tempdir().unwrap();
     for (number, made) in [rich, small, sampled, reported].into_iter().enumerate() {
         let path = folder.path().join(format!("{number}.memprof"));
@@ -189,7 +189,7 @@ fn views_with_names_are_in_a_page() {
             let (loaded, alone) = view.ask(question).unwrap();
             let alone = shown::document_json(&loaded, &alone);
             assert_eq!(shown::document_json(&together_of, &document.unwrap()), alone, "{}", view.id);
-            walk(&alone, &mut |key| assert!(described.contains(&format!("`{key}`")), "{}: {key}", view.id));
+            assert_described(view.id, &alone);
         }
         let page = serde_json::to_value(web::views(&together_of, None)).unwrap();
         let ids: Vec<_> = page.as_array().unwrap().iter().map(|view| view["id"].as_str().unwrap()).collect();
@@ -228,13 +228,10 @@ fn documents_begin_with_their_schema() {
 /// Check that the document of the formats names every field that is written, and that none is repeated.
 #[test]
 fn every_field_is_documented() {
-    let described = include_str!("../JSON.md");
     for made in [rich, small, sampled, reported] {
         for (name, text) in all_views(made, "app.memprof", &Style::default()) {
             for line in documents(&name, &text) {
-                walk(&serde_json::from_str(line).unwrap(), &mut |key| {
-                    assert!(described.contains(&format!("`{key}`")), "{name}: JSON.md does not name `{key}`");
-                });
+                assert_described(&name, &serde_json::from_str(line).unwrap());
             }
         }
     }
@@ -246,22 +243,6 @@ fn documents<'a>(name: &str, text: &'a str) -> Vec<&'a str> {
         "dump.json" => text.lines().collect(),
         name if name.ends_with(".json") => vec![text],
         _ => Vec::new(),
-    }
-}
-
-fn walk(value: &Value, visit: &mut impl FnMut(&str)) {
-    match value {
-        Value::Object(fields) => {
-            for (key, value) in fields {
-                visit(key);
-                // The keys of these are the recording's.
-                if !["options", "labels"].contains(&key.as_str()) {
-                    walk(value, visit);
-                }
-            }
-        }
-        Value::Array(values) => values.iter().for_each(|value| walk(value, visit)),
-        _ => {}
     }
 }
 
