@@ -7,12 +7,11 @@
 
 use analysis::Amount;
 use serde::Serialize;
-use std::borrow::Cow;
 
 /// The table entry of a column.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Column {
-    name: Cow<'static, str>,
+    name: String,
     /// Number of values.
     count: usize,
     /// Number of bytes.
@@ -30,39 +29,31 @@ pub(super) struct Columns {
 
 impl Columns {
     /// Adds a column.
-    pub(super) fn numbers(
-        &mut self,
-        name: impl Into<Cow<'static, str>>,
-        numbers: impl IntoIterator<Item = i64>,
-    ) {
-        self.add(name.into(), numbers.into_iter(), false);
+    pub(super) fn numbers(&mut self, name: &str, numbers: impl IntoIterator<Item = i64>) {
+        self.add(name, numbers.into_iter(), false);
     }
 
     /// Adds a column of bytes and one of blocks.
     pub(super) fn amounts(&mut self, name: &str, amounts: impl Iterator<Item = Amount> + Clone) {
-        self.numbers(format!("{name}.bytes"), amounts.clone().map(|amount| amount.bytes));
-        self.numbers(format!("{name}.blocks"), amounts.map(|amount| amount.blocks));
+        self.numbers(&format!("{name}.bytes"), amounts.clone().map(|amount| amount.bytes));
+        self.numbers(&format!("{name}.blocks"), amounts.map(|amount| amount.blocks));
     }
 
     /// Adds a column whose values are stored as differences from the previous one, to be added up by the reader.
-    pub(super) fn rising(
-        &mut self,
-        name: impl Into<Cow<'static, str>>,
-        numbers: impl IntoIterator<Item = i64>,
-    ) {
+    pub(super) fn rising(&mut self, name: &str, numbers: impl IntoIterator<Item = i64>) {
         let mut last = 0_i64;
         let steps =
             numbers.into_iter().map(|number| number.wrapping_sub(std::mem::replace(&mut last, number)));
-        self.add(name.into(), steps, true);
+        self.add(name, steps, true);
     }
 
-    fn add(&mut self, name: Cow<'static, str>, numbers: impl Iterator<Item = i64>, rising: bool) {
+    fn add(&mut self, name: &str, numbers: impl Iterator<Item = i64>, rising: bool) {
         let (mut count, start) = (0, self.bytes.len());
         for number in numbers {
             put(&mut self.bytes, number);
             count += 1;
         }
-        self.table.push(Column { name, count, size: self.bytes.len() - start, rising });
+        self.table.push(Column { name: name.to_owned(), count, size: self.bytes.len() - start, rising });
     }
 }
 
@@ -104,8 +95,7 @@ mod tests {
         columns.rising("a", [5, 7, 6]);
         columns.numbers("b", [300]);
         assert_eq!(columns.bytes, [10, 4, 1, 0xd8, 4]);
-        let column =
-            |name: &'static str, count, size, rising| Column { name: name.into(), count, size, rising };
+        let column = |name: &str, count, size, rising| Column { name: name.to_owned(), count, size, rising };
         assert_eq!(columns.table, [column("a", 3, 3, true), column("b", 1, 2, false)]);
     }
 }

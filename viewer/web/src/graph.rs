@@ -97,7 +97,7 @@ fn sums(
     let sum = |site| {
         let changes = history.changes(site).iter();
         let within = changes.filter(|(slice, _)| slices.contains(&(*slice as usize)));
-        within.fold(Amount::ZERO, |sum, (_, change)| sum + of(change))
+        within.map(|(_, change)| of(change)).sum()
     };
     history.sites.iter().map(|site| (site.process, site.node, sum(site))).collect()
 }

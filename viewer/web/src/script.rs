@@ -8,54 +8,20 @@
 //!  export function f() {}         ──►     function f() {}            in   const $y = (() => { …; return { f }; })();
 //! ```
 
+/// Files of `assets/`, each with its name.
+macro_rules! modules {
+    ($($name:ident)+) => {
+        [$((stringify!($name), include_str!(concat!("assets/", stringify!($name), ".js")))),+]
+    };
+}
+
 /// The modules, each after those that it imports.
-const MODULES: [(&str, &str); 45] = [
-    ("text", include_str!("assets/text.js")),
-    ("format", include_str!("assets/format.js")),
-    ("source", include_str!("assets/source.js")),
-    ("loader", include_str!("assets/loader.js")),
-    ("data", include_str!("assets/data.js")),
-    ("metric", include_str!("assets/metric.js")),
-    ("tree", include_str!("assets/tree.js")),
-    ("scan", include_str!("assets/scan.js")),
-    ("rows", include_str!("assets/rows.js")),
-    ("outline", include_str!("assets/outline.js")),
-    ("copy", include_str!("assets/copy.js")),
-    ("flame", include_str!("assets/flame.js")),
-    ("svg", include_str!("assets/svg.js")),
-    ("squares", include_str!("assets/squares.js")),
-    ("state", include_str!("assets/state.js")),
-    ("places", include_str!("assets/places.js")),
-    ("curves", include_str!("assets/curves.js")),
-    ("selection", include_str!("assets/selection.js")),
-    ("named", include_str!("assets/named.js")),
-    ("page", include_str!("assets/page.js")),
-    ("dom", include_str!("assets/dom.js")),
-    ("colour", include_str!("assets/colour.js")),
-    ("table", include_str!("assets/table.js")),
-    ("overview", include_str!("assets/overview.js")),
-    ("tracks", include_str!("assets/tracks.js")),
-    ("timeline", include_str!("assets/timeline.js")),
-    ("flame_view", include_str!("assets/flame_view.js")),
-    ("tree_view", include_str!("assets/tree_view.js")),
-    ("treemap_view", include_str!("assets/treemap_view.js")),
-    ("drawing", include_str!("assets/drawing.js")),
-    ("graph_view", include_str!("assets/graph_view.js")),
-    ("stacks_view", include_str!("assets/stacks_view.js")),
-    ("tables_view", include_str!("assets/tables_view.js")),
-    ("spectrum_view", include_str!("assets/spectrum_view.js")),
-    ("marks_view", include_str!("assets/marks_view.js")),
-    ("ends", include_str!("assets/ends.js")),
-    ("details", include_str!("assets/details.js")),
-    ("map_view", include_str!("assets/map_view.js")),
-    ("retained", include_str!("assets/retained.js")),
-    ("retained_lists", include_str!("assets/retained_lists.js")),
-    ("retained_tree_view", include_str!("assets/retained_tree_view.js")),
-    ("retained_details", include_str!("assets/retained_details.js")),
-    ("retained_view", include_str!("assets/retained_view.js")),
-    ("function_view", include_str!("assets/function_view.js")),
-    ("main", include_str!("assets/main.js")),
-];
+const MODULES: [(&str, &str); 45] = modules! {
+    text format source loader data metric tree scan rows outline copy flame svg squares state places
+    curves selection named page dom colour table overview tracks timeline flame_view tree_view
+    treemap_view drawing graph_view stacks_view tables_view spectrum_view marks_view ends details map_view
+    retained retained_lists retained_tree_view retained_details retained_view function_view main
+};
 
 /// The whole script.
 pub(super) fn script() -> String {

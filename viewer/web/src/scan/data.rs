@@ -93,7 +93,7 @@ pub(super) fn data(loaded: &Loaded, scanned: &Scanned, found: &Found, most: usiz
         several_more: several.roots.len().saturating_sub(MOST_NAMED),
         several_not_followed: several.not_followed,
         left_out: LeftOutFields {
-            tree: LeftOut::sum(tree.hidden, tree.hidden_retained),
+            tree: LeftOut { rows: tree.hidden, amount: tree.hidden_retained },
             stacks: LeftOut::of(&retained.stacks, most, |row| row.own),
             roots: LeftOut::of(&retained.roots, most, |row| row.retained),
             classes: LeftOut::of(classes, most, |row| row.retained),

@@ -22,9 +22,9 @@ pub(super) struct Found {
 /// Rows that are missing from a page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub(super) struct LeftOut {
-    rows: usize,
-    blocks: i64,
-    bytes: i64,
+    pub(super) rows: usize,
+    #[serde(flatten)]
+    pub(super) amount: Amount,
 }
 
 impl Found {
@@ -59,15 +59,6 @@ impl Found {
 impl LeftOut {
     /// The sum of the rows after the first `most`.
     pub(super) fn of<T>(rows: &[T], most: usize, amount: impl Fn(&T) -> Amount) -> Self {
-        let left = rows.iter().skip(most);
-        left.fold(Self::default(), |sum, row| {
-            let Amount { blocks, bytes } = amount(row);
-            Self { rows: sum.rows + 1, blocks: sum.blocks + blocks, bytes: sum.bytes + bytes }
-        })
-    }
-
-    /// Rows with a known sum.
-    pub(super) fn sum(rows: usize, Amount { blocks, bytes }: Amount) -> Self {
-        Self { rows, blocks, bytes }
+        Self { rows: rows.len().saturating_sub(most), amount: rows.iter().skip(most).map(amount).sum() }
     }
 }
