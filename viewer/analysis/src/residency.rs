@@ -68,9 +68,6 @@ pub struct Residency<'t, F, C> {
     look: Look,
     owners: Vec<Option<ProcessId>>,
     memories: Vec<Memory>,
-    left: Vec<Vec<Held>>,
-    /// By process, whether its recording has ended: it may go on and touch more.
-    over: Vec<bool>,
     survey: Survey,
     /// Pages of all processes, and the number that exceeded the limit.
     pages: usize,
@@ -93,8 +90,6 @@ impl<'t, F: FnMut() -> Option<Fault>, C: Choice> Residency<'t, F, C> {
             look,
             owners: owners(tables),
             memories: tables.processes.iter().map(|_| Memory::new(page)).collect(),
-            left: tables.processes.iter().map(|_| Vec::new()).collect(),
-            over: vec![false; tables.processes.len()],
             survey: Survey::new(page, look.since, Sampling::new(tables.metadata.sample_interval)),
             pages: 0,
             beyond: 0,
@@ -131,42 +126,28 @@ impl<'t, F: FnMut() -> Option<Fault>, C: Choice> Residency<'t, F, C> {
 
     fn touch(&mut self, fault: &Fault) {
         let owner = self.owners.get(fault.task.index()).copied().flatten();
-        if owner.is_some_and(|owner| self.over.get(owner.index()) == Some(&true)) {
-            return;
+        match owner.and_then(|owner| self.memories.get_mut(owner.index())) {
+            None => self.stray += 1,
+            Some(memory) if memory.is_over => {}
+            Some(memory) => {
+                let room = self.pages < MOST_PAGES;
+                self.pages += usize::from(memory.touch(fault, room));
+                self.beyond += u64::from(!room);
+            }
         }
-        let memory = owner.and_then(|owner| self.memories.get_mut(owner.index()));
-        let Some(memory) = memory else {
-            self.stray += 1;
-            return;
-        };
-        let room = self.pages < MOST_PAGES;
-        let before = memory.pages.len();
-        memory.touch(fault, room);
-        self.pages += memory.pages.len() - before;
-        self.beyond += u64::from(!room);
+    }
+
+    /// What is known of the memory of a process, which is forgotten.
+    fn take(&mut self, process: ProcessId) -> Option<Memory> {
+        let memory = self.memories.get_mut(process.index())?.take();
+        self.pages -= memory.pages.len();
+        Some(memory)
     }
 
     /// Counts the pages of a process, and forgets them.
     fn end(&mut self, process: ProcessId) {
-        let (Some(memory), Some(left)) =
-            (self.memories.get_mut(process.index()), self.left.get_mut(process.index()))
-        else {
-            return;
-        };
-        let (pages, left) = (std::mem::take(&mut memory.pages), std::mem::take(left));
-        self.pages -= pages.len();
-        let ground = std::mem::take(&mut memory.ground);
+        let Some(Memory { pages, ground, left, .. }) = self.take(process) else { return };
         self.survey.add(process, &pages, &ground, left, |node| self.choice.takes_stack(process, node));
-    }
-
-    /// Forgets the pages of a process.
-    fn forget(&mut self, process: ProcessId) {
-        let Some(memory) = self.memories.get_mut(process.index()) else { return };
-        self.pages -= std::mem::take(&mut memory.pages).len();
-        memory.ground = Default::default();
-        if let Some(left) = self.left.get_mut(process.index()) {
-            left.clear();
-        }
     }
 }
 
@@ -182,18 +163,14 @@ impl<F: FnMut() -> Option<Fault>, C: Choice> Watch for Residency<'_, F, C> {
     fn died(&mut self, life: &Life<bool>, death: &Death) {
         self.advance(death.at.time);
         let &Life { process, node, address, size, attached, .. } = life;
-        let (Some(memory), Some(left)) =
-            (self.memories.get_mut(process.index()), self.left.get_mut(process.index()))
-        else {
-            return;
-        };
+        let Some(memory) = self.memories.get_mut(process.index()) else { return };
         let gone = match death.end {
             End::Freed { .. } | End::Displaced { .. } => memory.free(address, size),
             End::Resized { address: to, size: new, .. } => memory.resize((address, size), (to, new)),
             End::Left { left: Left::AtExec, .. } => 0,
             End::Left { ended, .. } => {
                 if self.look.with_ended || ended == Ended::Running {
-                    left.push(Held { address, size, node, is_chosen: attached });
+                    memory.left.push(Held { address, size, node, is_chosen: attached });
                 }
                 0
             }
@@ -207,12 +184,12 @@ impl<F: FnMut() -> Option<Fault>, C: Choice> Watch for Residency<'_, F, C> {
         let memory = process.and_then(|process| self.memories.get_mut(process.index()));
         let gone = match (event.action, memory) {
             (Action::ProcessEnd { process }, _) => {
-                if let Some(over) = self.over.get_mut(process.index()) {
-                    *over = true;
+                if let Some(memory) = self.memories.get_mut(process.index()) {
+                    memory.is_over = true;
                 }
                 let ended = self.tables.processes.get(process.index()).and_then(|row| row.end.as_ref());
                 match ended.is_some_and(|end| end.ended == Ended::Exec) || !self.look.with_ended {
-                    true => self.forget(process),
+                    true => drop(self.take(process)),
                     false => self.end(process),
                 }
                 0

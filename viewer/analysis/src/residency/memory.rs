@@ -6,6 +6,7 @@
 //!   block freed  ├───┼───┼───┼───┼───────┤            one that libc had mapped separately: its pages are gone
 //! ```
 
+use super::survey::Held;
 use crate::base::ranges::Ranges;
 use capture::{Fault, NodeId, Region};
 use std::collections::BTreeMap;
@@ -32,12 +33,22 @@ pub(super) struct Memory {
     pub(super) pages: BTreeMap<u64, Page>,
     /// Pages that have held blocks since freed.
     pub(super) ground: Ranges,
+    /// Blocks that were there at its end.
+    pub(super) left: Vec<Held>,
+    /// Whether its recording has ended: it may go on and touch more.
+    pub(super) is_over: bool,
 }
 
 impl Memory {
     /// For a process with pages of this many bytes.
     pub(super) fn new(page: u64) -> Self {
-        Self { page, pages: BTreeMap::new(), ground: Ranges::default() }
+        Self { page, pages: BTreeMap::new(), ground: Ranges::default(), left: Vec::new(), is_over: false }
+    }
+
+    /// All of it, which is forgotten.
+    pub(super) fn take(&mut self) -> Self {
+        let next = Self { is_over: self.is_over, ..Self::new(self.page) };
+        std::mem::replace(self, next)
     }
 
     /// A page was touched. If it is known already, this is its first write or a duplicate report, and it keeps its
