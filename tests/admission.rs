@@ -20,7 +20,7 @@ fn world_for_others() -> Option<(World, PathBuf, PathBuf)> {
     let mut install = world.tool(["agent", "install", "--prefix"]);
     install.arg(world.path("usr"));
     assert_eq!(wait(&world, install).code, 0);
-    let agent = wait(&world, world.tool(["preload-path"])).text().trim().to_owned();
+    let agent = wait(&world, world.tool(["agent", "path"])).text().trim().to_owned();
     assert!(Path::new(&agent).starts_with(world.folder()), "{agent}");
     let program = world.path("allocates_once");
     copy_program(c("allocates_once").build(), &program);

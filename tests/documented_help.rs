@@ -4,7 +4,7 @@ use crate::documents::execute;
 use crate::harness::{Server, World, installed, skip, wait};
 
 /// A process that can be recorded; it stands for the pid of the examples.
-const SERVICE: &str = "LD_PRELOAD=$(sysprof-memprof preload-path) ./app serve &
+const SERVICE: &str = "LD_PRELOAD=$(sysprof-memprof agent path) ./app serve &
 service=$!
 until sysprof-memprof ps | grep -w \"$service\"; do sleep 0.1; done
 ";
@@ -30,7 +30,7 @@ fn until(command: &str) -> Option<&'static str> {
         "daemon" => Some("until sysprof-memprof daemon start \"$service\"; do sleep 0.1; done\n"),
         "record" => Some(
             "until test -S memprof.sock; do sleep 0.1; done\n\
-             LD_PRELOAD=$(sysprof-memprof preload-path) SYSPROF_MEMPROF_SOCKET=$PWD/memprof.sock ./app\n",
+             LD_PRELOAD=$(sysprof-memprof agent path) SYSPROF_MEMPROF_SOCKET=$PWD/memprof.sock ./app\n",
         ),
         "serve" => Some("until grep http: printed; do sleep 0.1; done\n"),
         _ => None,

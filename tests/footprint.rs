@@ -50,7 +50,7 @@ fn dormant_agent_leaves_new_as_it_is() {
 
 /// The agent of a world.
 fn agent(world: &World) -> String {
-    let ran = wait(world, world.tool(["preload-path"]));
+    let ran = wait(world, world.tool(["agent", "path"]));
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     ran.text().trim().to_string()
 }

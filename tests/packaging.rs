@@ -82,7 +82,7 @@ fn installed_tree_can_be_moved_and_removed() {
     let moved = world.path("elsewhere");
     std::fs::rename(&prefix, &moved).expect("it can be moved");
     let mut command = world.command(moved.join("bin/sysprof-memprof"));
-    command.arg("preload-path");
+    command.args(["agent", "path"]);
     let path = wait(&world, command);
     assert_eq!(
         Path::new(path.text().trim_end()),
@@ -139,7 +139,7 @@ fn recordings_leave_what_only_purging_removes() {
 
     install(&world);
     // A private copy, as programs have it that are recorded without an installation.
-    let copy = wait(&world, world.tool(["preload-path"])).text().trim_end().to_owned();
+    let copy = wait(&world, world.tool(["agent", "path"])).text().trim_end().to_owned();
     assert!(Path::new(&copy).starts_with(world.path("agent")), "{copy}");
     let elsewhere = World::new();
     let page = Page::new(&elsewhere);

@@ -13,7 +13,7 @@ fn programs_started_by_hand_are_recorded() {
     let collector = start(&world, record);
     wait_for("the collector", || collector.stderr().contains("COMMAND\n"));
 
-    let agent = wait(&world, world.tool(["preload-path"])).text().trim().to_string();
+    let agent = wait(&world, world.tool(["agent", "path"])).text().trim().to_string();
     let by_hand = |program: &str, arguments: &[&str]| {
         let mut command = world.command(c(program).build());
         command.args(arguments).env("LD_PRELOAD", &agent).env("SYSPROF_MEMPROF_SOCKET", &socket);
@@ -71,7 +71,7 @@ fn process_goes_on_when_the_collector_ends() {
     wait_for("the collector", || collector.stderr().contains("COMMAND\n"));
 
     let page = crate::harness::Page::new(&world);
-    let agent = wait(&world, world.tool(["preload-path"])).text().trim().to_string();
+    let agent = wait(&world, world.tool(["agent", "path"])).text().trim().to_string();
     let mut command = world.command(c("counts_its_calls").flags(["-O1"]).build());
     command.arg(&page.path).arg("1").env("LD_PRELOAD", agent).env("SYSPROF_MEMPROF_SOCKET", &socket);
     let running = start(&world, command);

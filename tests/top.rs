@@ -211,7 +211,7 @@ fn top_wants_the_agent() {
     page.wait_for_calls(1, 1000);
     let ran = wait(&world, world.tool(["top", "--no-inject", &running.pid().as_raw_nonzero().to_string()]));
     assert_eq!((ran.code, ran.text()), (2, ""));
-    assert!(ran.stderr.contains("preload-path"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("agent path"), "{}", ran.stderr);
     page.stop();
     assert_eq!(running.wait().code, 5);
 }

@@ -4,8 +4,8 @@
 use crate::commands::query;
 use crate::commands::{
     agent, attach, blocks, check, daemon, detach, diff, doctor, dump, errors, export, frees, generate, help,
-    history, html, import, info, leaks, mark, open, pages, preload_path, ps, push, record, report, resident,
-    retained, run, scan, serve, snapshot, timeline, top, view,
+    history, html, import, info, leaks, mark, open, pages, ps, push, record, report, resident, retained, run,
+    scan, serve, snapshot, timeline, top, view,
 };
 use crate::exit::{Failure, Outcome};
 use crate::help as topics;
@@ -55,7 +55,6 @@ pub(crate) enum Command {
     #[cfg(feature = "sql")]
     Query(query::Arguments),
     Doctor(doctor::Arguments),
-    PreloadPath(preload_path::Arguments),
     Agent(agent::Arguments),
     Generate(generate::Arguments),
     Help(help::Arguments),
@@ -130,7 +129,6 @@ pub(crate) fn execute(command: Command) -> Outcome {
         #[cfg(feature = "sql")]
         Command::Query(arguments) => apart(query::execute, &arguments),
         Command::Doctor(arguments) => apart(doctor::execute, &arguments),
-        Command::PreloadPath(arguments) => apart(preload_path::execute, &arguments),
         Command::Agent(arguments) => apart(agent::execute, &arguments),
         Command::Generate(arguments) => generate::execute(&arguments, definition()),
         Command::Help(arguments) => help::execute(&arguments, definition()),

@@ -37,7 +37,6 @@ pub(crate) mod open;
 mod opened_capture;
 pub(crate) mod pages;
 mod parts;
-pub(crate) mod preload_path;
 mod process_selector;
 pub(crate) mod ps;
 pub(crate) mod push;

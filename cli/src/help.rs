@@ -13,7 +13,7 @@ pub(crate) const GROUPS: &[(&str, &[&str])] = &[
         &["blocks", "frees", "history", "retained", "pages", "resident", "errors", "query", "dump"],
     ),
     ("Compare and convert", &["diff", "check", "export", "import", "push"]),
-    ("Set up", &["doctor", "preload-path", "agent", "generate"]),
+    ("Set up", &["doctor", "agent", "generate"]),
 ];
 
 /// What there is help on, beside commands: its word, and the text.
@@ -42,7 +42,7 @@ pub(crate) fn template(command: &clap::Command, heading: Style, literal: Style) 
 }
 
 /// The longest name of a command.
-const WIDTH: usize = "preload-path".len();
+const WIDTH: usize = "retained".len();
 
 /// The topics in one text, for the manual page.
 pub(crate) fn topics() -> String {
@@ -89,7 +89,7 @@ Examples:
 
   # Record programs that are started by hand
   sysprof-memprof record --listen /tmp/memprof.sock -o all.memprof
-  LD_PRELOAD=$(sysprof-memprof preload-path) \\
+  LD_PRELOAD=$(sysprof-memprof agent path) \\
       SYSPROF_MEMPROF_SOCKET=/tmp/memprof.sock ./service
 
 Without a command, a program is run and a capture is viewed, or reported if the

@@ -48,7 +48,7 @@ pub enum Refusal {
     },
     /// It has no agent.
     #[error(
-        "process {pid} does not have the agent preloaded. Start it with LD_PRELOAD=$(sysprof-memprof preload-path), \
+        "process {pid} does not have the agent preloaded. Start it with LD_PRELOAD=$(sysprof-memprof agent path), \
          or record it from its start with sysprof-memprof run"
     )]
     NotPreloaded {

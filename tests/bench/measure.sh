@@ -12,7 +12,7 @@ set_up() {
     repository=$PWD
     cargo build --locked --quiet --release --package sysprof-memprof
     memprof=$(realpath "${CARGO_TARGET_DIR:-target}/release/sysprof-memprof")
-    agent=$("$memprof" preload-path 2>/dev/null)
+    agent=$("$memprof" agent path 2>/dev/null)
     cores=${BENCH_CORES:-$(allowed_processors | head -2 | paste -sd,)}
     has_heaptrack=$(command -v heaptrack || true)
     can_sample=$("$memprof" run --help | grep -o -- '--sample' | sed 1q || true)

@@ -344,7 +344,7 @@ fn sanitized_programs_are_started_without_the_agent() {
     let ran = refused.start().wait();
     assert!(ran.code == 2 && ran.stderr.contains("env -u LD_PRELOAD"), "{}", ran.stderr);
 
-    let agent = wait(&world, world.tool(["preload-path"])).text().trim().to_string();
+    let agent = wait(&world, world.tool(["agent", "path"])).text().trim().to_string();
     let mut command = world.command(c("starts_programs").build());
     command.arg(&sanitized).env("LD_PRELOAD", agent);
     let ran = wait(&world, command);

@@ -175,7 +175,7 @@ impl Service {
 
 /// The agent of a world, which then has a doorbell.
 pub(crate) fn agent(world: &World) -> String {
-    let ran = wait(world, world.tool(["preload-path"]));
+    let ran = wait(world, world.tool(["agent", "path"]));
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     ran.text().trim().to_string()
 }

@@ -1,20 +1,22 @@
-//! `agent install` and `agent uninstall`: a copy of the agent for all users.
+//! `agent path`, `agent install` and `agent uninstall`: where the agent is, and a copy of it for all users.
 
 use crate::exit::{Failure, Outcome};
 use crate::{agent, installed, message};
 use anyhow::{Context, anyhow};
 use clap::{Args, Subcommand};
 use collector::attach::agent_file;
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, IsTerminal, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Install or remove the agent library for all users
+/// Print the path of the agent library, install or remove it
 #[derive(Args, Debug)]
 #[command(
     disable_help_subcommand = true,
     after_help = "\
 Examples:
+  LD_PRELOAD=$(sysprof-memprof agent path) ./app
   sysprof-memprof agent install --prefix ~/.local
   sysprof-memprof agent uninstall --prefix ~/.local"
 )]
@@ -25,13 +27,25 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum What {
+    /// Print the path of the agent library, for `LD_PRELOAD`
+    ///
+    /// This is the installed copy, see `agent install`, or else a copy in a private folder, which is made if it is
+    /// missing.
+    #[command(after_help = "\
+Examples:
+  # Recorded once somebody attaches
+  LD_PRELOAD=$(sysprof-memprof agent path) ./app
+  # Recorded by record --listen
+  LD_PRELOAD=$(sysprof-memprof agent path) \\
+      SYSPROF_MEMPROF_SOCKET=/tmp/memprof.sock ./app")]
+    Path,
     Install(Install),
     Uninstall(Uninstall),
 }
 
 /// Install the agent library for all users
 ///
-/// Writes it to PREFIX/lib/sysprof-memprof, where `preload-path` and `run` find it. Installs nothing else, and
+/// Writes it to PREFIX/lib/sysprof-memprof, where `agent path` and `run` find it. Installs nothing else, and
 /// nothing setuid.
 #[derive(Args, Debug)]
 struct Install {
@@ -51,12 +65,31 @@ struct Uninstall {
     private: bool,
 }
 
-/// Installs or removes it.
+/// Prints its path, installs or removes it.
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     match &arguments.what {
+        What::Path => path(),
         What::Install(arguments) => install(arguments),
         What::Uninstall(arguments) => uninstall(arguments),
     }
+}
+
+/// Prints where the agent is.
+fn path() -> Outcome {
+    let agent = agent::provide().map_err(Failure::usage)?;
+    make_doorbell();
+    // A person who reads the path on a terminal learns its limits; a script that asks each time need not.
+    if !agent.installed && std::io::stdout().is_terminal() {
+        message::warning(
+            "this copy is private: other users cannot read it, and it may be gone after the next boot. \
+             For services, run: sysprof-memprof agent install",
+        );
+    }
+    let mut out = std::io::stdout().lock();
+    out.write_all(agent.path.as_os_str().as_bytes())?;
+    out.write_all(b"\n")?;
+    out.flush()?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Installs the agent and prints its path.
@@ -77,11 +110,7 @@ fn install(arguments: &Install) -> Outcome {
         )
     })?;
     writeln!(std::io::stdout(), "{}", path.display())?;
-    if let Err(error) = collector::attach::make_doorbell() {
-        message::warning(&format!(
-            "cannot make the doorbell: {error}. Programs with this agent cannot be attached to"
-        ));
-    }
+    make_doorbell();
     Ok(ExitCode::SUCCESS)
 }
 
@@ -111,6 +140,14 @@ fn uninstall(arguments: &Uninstall) -> Outcome {
         writeln!(std::io::stdout(), "removed {}", path.display())?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn make_doorbell() {
+    if let Err(error) = collector::attach::make_doorbell() {
+        message::warning(&format!(
+            "cannot make the doorbell: {error}. Programs with this agent cannot be attached to"
+        ));
+    }
 }
 
 fn prefix(given: Option<&Path>) -> anyhow::Result<PathBuf> {

@@ -1,8 +1,8 @@
 //! `help`: about a command, or a topic that concerns several.
 
+use super::open::hint;
 use crate::exit::{Failure, Outcome};
 use crate::help::TOPICS;
-use analysis::query::nearest;
 use anyhow::anyhow;
 use clap::{Args, Command};
 use std::io::Write;
@@ -43,9 +43,6 @@ pub(crate) fn execute(arguments: &Arguments, definition: Command) -> Outcome {
 
 fn unknown(word: &str, within: &Command) -> Failure {
     let known = within.get_subcommands().map(Command::get_name);
-    let hint = match nearest(word, known.chain(TOPICS.iter().map(|(topic, _)| *topic))).as_slice() {
-        [] => String::new(),
-        words => format!(". Did you mean {}?", words.join(" or ")),
-    };
-    Failure::usage(anyhow!("there is no command or topic {word}{hint}"))
+    let hint = hint(word, known.chain(TOPICS.iter().map(|(topic, _)| *topic)));
+    Failure::usage(anyhow!("there is no command or topic {word}.{hint}"))
 }

@@ -29,6 +29,7 @@ pub(crate) const OTHER_WORDS: &[(&str, &str)] = &[
     ("mappings", "blocks --by mapping"),
     ("modules", "blocks --by module"),
     ("peak", "report"),
+    ("preload-path", "agent path"),
     ("reallocs", "blocks --by realloc"),
     ("sizes", "blocks --by size"),
     ("sql", "query"),
@@ -73,14 +74,15 @@ fn start_of(path: &Path) -> io::Result<Vec<u8>> {
 
 /// Why a word is neither a command nor a file, and which commands are like it.
 fn no_command(word: &OsStr, error: &io::Error, commands: &[String]) -> String {
-    let word = word.to_str().unwrap_or_default();
+    let hint = hint(word.to_str().unwrap_or_default(), commands.iter().map(String::as_str));
+    format!("it is not a command, and as a file: {error}.{hint}")
+}
+
+/// What this word was meant to be, as a sentence, if anything that is known is like it.
+pub(super) fn hint<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> String {
     let other = OTHER_WORDS.iter().find(|(other, _)| *other == word);
-    let hint = match (other, nearest(word, commands.iter()).as_slice()) {
-        (Some((_, command)), _) => format!(". Did you mean {command}?"),
-        (None, []) => ".".to_owned(),
-        (None, commands) => format!(". Did you mean {}?", commands.join(" or ")),
-    };
-    format!("it is not a command, and as a file: {error}{hint}")
+    let meant = other.map_or_else(|| nearest(word, known).join(" or "), |(_, command)| (*command).to_owned());
+    if meant.is_empty() { meant } else { format!(" Did you mean {meant}?") }
 }
 
 fn unclear(path: &Path, why: &str) -> Failure {

@@ -16,7 +16,7 @@ const WIDTH: usize = 60;
 /// List processes that have the agent preloaded
 ///
 /// Dormant ones can be recorded with `attach`. One that is not attachable found no doorbell, the file by which it is
-/// called, when it started: `ps`, `preload-path` and `agent install` make it, if it is missing. One that is bypassed got
+/// called, when it started: `ps`, `agent path` and `agent install` make it, if it is missing. One that is bypassed got
 /// its agent when it was attached to before; `attach` works as it did then.
 #[derive(Args, Debug)]
 #[command(after_help = "\

@@ -26,7 +26,7 @@ use std::time::{Duration, Instant};
 Examples:
   sysprof-memprof record --listen /tmp/memprof.sock -o all.memprof
   # In another terminal, as the same user
-  LD_PRELOAD=$(sysprof-memprof preload-path) \\
+  LD_PRELOAD=$(sysprof-memprof agent path) \\
       SYSPROF_MEMPROF_SOCKET=/tmp/memprof.sock ./service
   # Services of another user: as root, after agent install
   sysprof-memprof record --listen /run/memprof.sock \\

@@ -5,19 +5,19 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Check that `preload-path` makes a private copy and prints nothing but its path; and that it warns of what private
+/// Check that `agent path` makes a private copy and prints nothing but its path; and that it warns of what private
 /// means on a terminal alone.
 #[test]
-fn preload_path_makes_a_private_copy() {
+fn agent_path_makes_a_private_copy() {
     let world = World::new();
-    let shown = world.run(["preload-path"]);
+    let shown = world.run(["agent", "path"]);
     assert_eq!(shown.code, Some(0));
     let path = PathBuf::from(shown.stdout.strip_suffix('\n').unwrap());
     assert!(path.starts_with(world.path("run/sysprof-memprof")), "{}", path.display());
     assert!(fs::read(&path).unwrap().starts_with(b"\x7fELF"));
     assert_eq!(shown.stderr, "");
-    assert_eq!(world.run(["preload-path"]).stdout, shown.stdout, "the same again");
-    match world.command("script").args(["-qec", &format!("{TOOL} preload-path"), "/dev/null"]).output() {
+    assert_eq!(world.run(["agent", "path"]).stdout, shown.stdout, "the same again");
+    match world.command("script").args(["-qec", &format!("{TOOL} agent path"), "/dev/null"]).output() {
         Ok(output) => {
             let told = ran(output).stdout;
             assert!(told.contains("private") && told.contains("agent install"), "{told}");
@@ -30,7 +30,7 @@ fn preload_path_makes_a_private_copy() {
 #[test]
 fn printed_path_can_be_preloaded() {
     let world = World::new();
-    let path = world.run(["preload-path"]).stdout.trim().to_string();
+    let path = world.run(["agent", "path"]).stdout.trim().to_string();
     let cat = ran(world.command("cat").arg("/proc/self/maps").env("LD_PRELOAD", &path).output().unwrap());
     assert_eq!((cat.code, cat.stderr.as_str()), (Some(0), ""));
     assert!(cat.stdout.contains(&path));
@@ -48,13 +48,13 @@ fn installed_agent_is_found_and_removed() {
         assert_eq!(fs::metadata(path).unwrap().mode() & 0o7777, 0o755, "{}", path.display());
     }
 
-    let shown = world.run(["preload-path"]);
+    let shown = world.run(["agent", "path"]);
     assert_eq!((shown.stdout.trim(), shown.stderr.as_str()), (at.to_str().unwrap(), ""));
     let uninstall =
         world.run(["agent".as_ref(), "uninstall".as_ref(), "--prefix".as_ref(), prefix.as_os_str()]);
     assert_eq!(uninstall.code, Some(0), "{}", uninstall.stderr);
     assert_eq!(fs::read_dir(&prefix).unwrap().count(), 0);
-    assert!(world.run(["preload-path"]).stdout.contains("/run/sysprof-memprof/"));
+    assert!(world.run(["agent", "path"]).stdout.contains("/run/sysprof-memprof/"));
     assert_eq!(fs::read_dir(world.path("home/.local/state")).unwrap().count(), 0, "nothing is remembered");
     let again = world.run(["agent".as_ref(), "uninstall".as_ref(), "--prefix".as_ref(), prefix.as_os_str()]);
     assert_eq!(again.code, Some(2));
@@ -64,7 +64,7 @@ fn installed_agent_is_found_and_removed() {
 #[test]
 fn private_copies_are_removed_on_demand() {
     let world = World::new();
-    let path = world.run(["preload-path"]).stdout;
+    let path = world.run(["agent", "path"]).stdout;
     let uninstall = world.run(["agent", "uninstall", "--private", "--prefix", "/no/such/prefix"]);
     assert_eq!(
         (uninstall.code, uninstall.stdout),
@@ -85,12 +85,12 @@ fn older_agents_are_replaced_and_not_used() {
     let at = PathBuf::from(install().stdout.trim());
     let agent = fs::read(&at).unwrap();
     fs::write(&at, b"of last year").unwrap();
-    let shown = world.run(["preload-path"]);
+    let shown = world.run(["agent", "path"]);
     assert!(shown.stdout.contains("/run/sysprof-memprof/"), "{}", shown.stdout);
     assert!(shown.stderr.contains("another version"), "{}", shown.stderr);
     assert_eq!(install().code, Some(0));
     assert_eq!(fs::read(&at).unwrap(), agent);
-    assert_eq!(world.run(["preload-path"]).stderr, "");
+    assert_eq!(world.run(["agent", "path"]).stderr, "");
 }
 
 /// Check that a whole tree can be moved: the agent is found beside the command.
@@ -106,7 +106,7 @@ fn moved_tree_finds_its_agent() {
     };
     assert_eq!(tool("one", "agent install").code, Some(0));
     fs::rename(world.path("one"), world.path("two")).unwrap();
-    let shown = tool("two", "preload-path");
+    let shown = tool("two", "agent path");
     assert!(shown.stdout.starts_with(world.path("two/lib").to_str().unwrap()), "{shown:?}");
     assert_eq!(tool("two", "agent uninstall").code, Some(0));
 }
@@ -137,12 +137,12 @@ fn unusable_private_folders_are_named() {
     let folder = world.path("run/sysprof-memprof");
     fs::create_dir(&folder).unwrap();
     chmod(&folder, 0o777);
-    let shown = world.run(["preload-path"]);
+    let shown = world.run(["agent", "path"]);
     assert!(shown.stdout.starts_with(world.path("tmp").to_str().unwrap()), "{shown:?}");
     assert!(shown.stderr.contains("run/sysprof-memprof cannot hold the agent: not safe"), "{}", shown.stderr);
 
     let script = format!(
-        "mount -t tmpfs -o noexec,mode=700 tmpfs '{}' && exec {TOOL} preload-path",
+        "mount -t tmpfs -o noexec,mode=700 tmpfs '{}' && exec {TOOL} agent path",
         world.path("run").display()
     );
     let unshare = ["--mount", "--map-root-user", "sh", "-c", &script];
@@ -160,7 +160,7 @@ fn unusable_private_folders_are_named() {
 fn chosen_folder_is_taken_alone() {
     let world = World::new();
     let shown = |folder: &Path| {
-        ran(world.tool(["preload-path"]).env("SYSPROF_MEMPROF_DIR", folder).output().unwrap())
+        ran(world.tool(["agent", "path"]).env("SYSPROF_MEMPROF_DIR", folder).output().unwrap())
     };
     let chosen = world.path("chosen");
     assert!(shown(&chosen).stdout.starts_with(chosen.to_str().unwrap()));
@@ -173,7 +173,7 @@ fn chosen_folder_is_taken_alone() {
     let folder = world.path("mounted").display().to_string();
     fs::create_dir(&folder).unwrap();
     let script =
-        format!("mount -t tmpfs -o noexec,mode=700 tmpfs '{folder}' || exit 9; exec {TOOL} preload-path");
+        format!("mount -t tmpfs -o noexec,mode=700 tmpfs '{folder}' || exit 9; exec {TOOL} agent path");
     let unshare = ["--mount", "--map-root-user", "sh", "-c", &script];
     let mounted =
         ran(world.command("unshare").args(unshare).env("SYSPROF_MEMPROF_DIR", &folder).output().unwrap());

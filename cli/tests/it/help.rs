@@ -103,6 +103,8 @@ fn wrong_usage_exits_2() {
         (&["no-such-command"], "sysprof-memprof run -- no-such-command"),
         (&["reprot", "x"], "Did you mean report?"),
         (&["lines", "x"], "Did you mean report --lines?"),
+        (&["preload-path"], "Did you mean agent path?"),
+        (&["help", "preload-path"], "Did you mean agent path?"),
         (&["help", "enviroment"], "Did you mean environment?"),
         (&["report", "x", "--grop-by", "module"], "--group-by"),
         (&["report", "x", "--by", "leakd"], "leaked"),
@@ -122,7 +124,7 @@ fn completions_are_given_for_every_shell() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let completions = world.run(["generate", "completions", shell]);
         assert_eq!(completions.code, Some(0));
-        assert!(completions.stdout.contains("preload-path"), "{shell}");
+        assert!(completions.stdout.contains("snapshot"), "{shell}");
     }
     let script = world.executable("completions", world.run(["generate", "completions", "bash"]).stdout);
     if let Ok(bash) = Command::new("bash").arg("-n").arg(&script).output() {

@@ -48,7 +48,7 @@ fn environment_has_agent_and_socket() {
         .env("MARK", "kept")
         .env("SYSPROF_MEMPROF_SOCKET", "/of/another/recording");
     let shown = ran(tool.output().unwrap()).stdout;
-    let agent = world.run(["preload-path"]).stdout.trim().to_string();
+    let agent = world.run(["agent", "path"]).stdout.trim().to_string();
     let [preloaded, socket, mark] = shown.trim().split('|').collect::<Vec<_>>().try_into().unwrap();
     assert_eq!((preloaded, mark), (format!("{agent}:libm.so.6").as_str(), "kept"));
     assert!(!socket.is_empty() && socket != "/of/another/recording", "{socket}");

@@ -103,7 +103,7 @@ fn limits_on_the_size_of_files_are_told_as_such() {
         }
         assert!(!world.path("work/mark").exists(), "{without}: the target was started");
         // From now on the agent is there.
-        assert_eq!(world.run(["preload-path"]).code, Some(0));
+        assert_eq!(world.run(["agent", "path"]).code, Some(0));
     }
 }
 

@@ -121,7 +121,7 @@ fn embedded(command: &Path) -> Vec<u8> {
     let world = World::new();
     let alone = world.path("sysprof-memprof");
     copy_program(command, &alone);
-    let output = world.command(&alone).arg("preload-path").output().unwrap();
+    let output = world.command(&alone).args(["agent", "path"]).output().unwrap();
     let path = String::from_utf8(output.stdout).unwrap();
     fs::read(path.trim_end()).unwrap_or_else(|error| panic!("{path:?}: {error}"))
 }

@@ -334,7 +334,7 @@ impl Host {
             refuse(agent, Verdict::Version)?;
             return Err(std::io::Error::other(format!(
                 "it has an agent with protocol {}, but this version uses {PROTOCOL_VERSION}: preload the \
-                 agent that sysprof-memprof preload-path prints",
+                 agent that sysprof-memprof agent path prints",
                 hello.version
             )));
         }
