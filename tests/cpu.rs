@@ -515,7 +515,7 @@ fn samples_and_events_are_on_one_clock() {
     let events = capture.events();
     let block = |size| events.iter().find(|event| event.size == size).expect("it was allocated").time;
     let (first, second) = (block(2001), block(2002));
-    let ran = capture.show(&["dump", "--samples", "--json"]);
+    let ran = capture.show(&["export", "--format", "events-json", "--samples"]);
     let lines: Vec<Value> =
         ran.text().lines().skip(1).map(|line| serde_json::from_str(line).expect("it is JSON")).collect();
     let times = |function: &str| -> Vec<u64> {
@@ -705,7 +705,7 @@ fn kept_stacks_give_the_same_frames_again() {
     }
     let program = c("known_work").flags(["-O1", "-fomit-frame-pointer"]).build();
     let (_, capture) = sampled(&program).args(["200"]).options(["--keep-stacks"]).run();
-    let ran = capture.show(&["dump", "--unwind"]);
+    let ran = capture.show(&["export", "--format", "events", "--unwind"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let samples = capture.info()["cpu"]["samples"].as_u64().expect("samples are counted");
     assert!(samples > 100, "{samples} samples");
@@ -721,14 +721,14 @@ fn kept_stacks_give_the_same_frames_again() {
         let copy = ["export", "--no-symbolize", "--format", "memprof", "-o", file];
         let ran = capture.show(&[&copy, options].concat());
         assert_eq!(ran.code, 0, "{}", ran.stderr);
-        let mut tool = capture.world().tool(["dump", "--unwind", file]);
+        let mut tool = capture.world().tool(["export", "--format", "events", "--unwind", file]);
         tool.current_dir(capture.world().folder());
         wait(capture.world(), tool).text().lines().last().expect("it says how it went").to_owned()
     };
     assert_eq!(copied(&[], "whole.memprof"), last);
     assert!(copied(&["--redact"], "redacted.memprof").contains("no stacks were kept"));
     let (_, without) = record(&program).args(["50"]).run();
-    assert!(without.show(&["dump", "--unwind"]).text().contains("--keep-stacks"));
+    assert!(without.show(&["export", "--format", "events", "--unwind"]).text().contains("--keep-stacks"));
 }
 
 /// Check that stacks deeper than is usual are unwound again as deep as the recording went, where that was asked for.
@@ -740,7 +740,7 @@ fn deep_stacks_are_unwound_again_whole() {
     let program = c("works_in_depth").flags(["-O1", "-fno-inline", "-fomit-frame-pointer"]).build();
     let options = ["--keep-stacks", "--max-depth", "3000"];
     let (_, capture) = sampled(&program).args(["1500", "200"]).options(options).run();
-    let ran = capture.show(&["dump", "--unwind"]);
+    let ran = capture.show(&["export", "--format", "events", "--unwind"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let deep: Vec<&str> = ran.text().lines().filter(|line| line.contains(" 1,50")).collect();
     assert!(deep.len() > 50, "{}", ran.text());

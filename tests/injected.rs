@@ -169,10 +169,10 @@ fn libraries_are_bound_as_they_come() {
         }
         // What the loader keeps of the library, and what is lent just now.
         assert!(number(&info, "/totals/running_blocks") < 20, "{info:#}");
-        let mut dump = program.world.tool(["dump", "--json"]);
-        dump.arg(program.world.path("it.memprof"));
-        let dumped = wait(&program.world, dump);
-        let events: Vec<Event> = dumped.text().lines().skip(1).map(Event::from_json).collect();
+        let mut events = program.world.tool(["export", "--format", "events-json"]);
+        events.arg(program.world.path("it.memprof"));
+        let ran = wait(&program.world, events);
+        let events: Vec<Event> = ran.text().lines().skip(1).map(Event::from_json).collect();
         let made = |size: u64, function: &str| {
             let is_it = |event: &&Event| {
                 event.call == "malloc"

@@ -6,9 +6,9 @@ use serde_json::Value;
 /// Bytes that the program maps, touches and unmaps.
 const PAGES: u64 = 64 << 20;
 
-/// The times of lines of `dump --samples --json` that have a function on their stack.
+/// The times of lines of `export --format events-json --samples` that have a function on their stack.
 fn samples_in(capture: &Capture, function: &str) -> Vec<u64> {
-    let ran = capture.show(&["dump", "--samples", "--frames", "1000", "--json"]);
+    let ran = capture.show(&["export", "--format", "events-json", "--samples", "--frames", "1000"]);
     let lines = ran.text().lines().skip(1).map(|line| serde_json::from_str(line).expect("it is JSON"));
     let is_in = |line: &Value| line["stack"].as_array().expect("a stack").iter().any(|name| name == function);
     lines.filter(is_in).map(|line| line["time_ns"].as_u64().expect("a time")).collect()

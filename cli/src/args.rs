@@ -3,7 +3,7 @@
 #[cfg(feature = "sql")]
 use crate::commands::query;
 use crate::commands::{
-    agent, attach, blocks, check, daemon, detach, diff, doctor, dump, errors, export, frees, generate, help,
+    agent, attach, blocks, check, daemon, detach, diff, doctor, errors, export, frees, generate, help,
     history, html, import, info, leaks, mark, open, pages, ps, push, record, report, resident, retained, run,
     scan, serve, snapshot, timeline, top, view,
 };
@@ -48,7 +48,6 @@ pub(crate) enum Command {
     Errors(errors::Arguments),
     Check(check::Arguments),
     Info(info::Arguments),
-    Dump(dump::Arguments),
     Export(export::Arguments),
     Import(import::Arguments),
     Push(push::Arguments),
@@ -124,7 +123,6 @@ pub(crate) fn execute(command: Command) -> Outcome {
         Command::Push(arguments) => apart(push::execute, &arguments),
         Command::Import(arguments) => apart(import::execute, &arguments),
         Command::Info(arguments) => apart(info::execute, &arguments),
-        Command::Dump(arguments) => apart(dump::execute, &arguments),
         Command::Export(arguments) => apart(export::execute, &arguments),
         #[cfg(feature = "sql")]
         Command::Query(arguments) => apart(query::execute, &arguments),

@@ -14,7 +14,6 @@ pub(crate) mod daemon;
 pub(crate) mod detach;
 pub(crate) mod diff;
 pub(crate) mod doctor;
-pub(crate) mod dump;
 pub(crate) mod errors;
 pub(crate) mod export;
 mod finishing;

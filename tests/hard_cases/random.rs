@@ -47,7 +47,7 @@ impl Books {
     fn of_capture(capture: &Capture) -> Books {
         let mut books = Books::default();
         let info = capture.info();
-        let ran = capture.show(&["dump", "--json"]);
+        let ran = capture.show(&["export", "--format", "events-json"]);
         assert_eq!(ran.code, 0, "{}", ran.stderr);
         let mut heaps: BTreeMap<u64, Heap> = BTreeMap::new();
         let mut forks = BTreeMap::new();

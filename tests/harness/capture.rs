@@ -118,7 +118,7 @@ impl Capture {
 
     /// All events, in merged order.
     pub(crate) fn events(&self) -> Vec<Event> {
-        let ran = self.show(&["dump", "--json"]);
+        let ran = self.show(&["export", "--format", "events-json"]);
         assert_eq!(ran.code, 0, "{}", ran.stderr);
         ran.text().lines().skip(1).map(Event::from_json).collect()
     }

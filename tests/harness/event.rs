@@ -1,4 +1,4 @@
-//! Events of `dump --json`.
+//! Events of `export --format events-json`.
 
 use serde_json::Value;
 

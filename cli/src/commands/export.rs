@@ -1,5 +1,6 @@
 //! `export`: writes a capture in a format that other programs open.
 
+mod events;
 mod target;
 mod unused;
 
@@ -17,6 +18,7 @@ use analysis::{Metric, Share};
 use anyhow::anyhow;
 use clap::Args;
 use engine::{Loaded, Recorded};
+use events::LineOptions;
 use export::{ExportOptions, Format};
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
@@ -35,7 +37,14 @@ Examples:
       --filter 'not thread:worker-*' -o parse.svg
   sysprof-memprof export app.memprof --format memprof --redact \\
       -o for-a-bug-report.memprof
-  sysprof-memprof export app.memprof --format parquet --dataset fleet")]
+  sysprof-memprof export app.memprof --format parquet --dataset fleet
+  # Every event, a line each
+  sysprof-memprof export app.memprof --format events | head
+  sysprof-memprof export app.memprof --format events-json \\
+      | jq -c 'select(.size > 1000000)'
+
+Columns of events: seconds, pid/tid, what was called, address and size, and the
+stack, innermost function first.")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     capture: Capture,
@@ -73,6 +82,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "TEXT", requires = "redact")]
     hide: Vec<String>,
     #[command(flatten)]
+    lines: LineOptions,
+    #[command(flatten)]
     stacks: LensArguments,
     #[command(flatten)]
     selection: Selection,
@@ -83,6 +94,12 @@ impl Arguments {
     fn output(&self) -> Option<&Path> {
         self.output.as_deref().filter(|output| *output != Path::new("-"))
     }
+
+    /// The same for a document, and how it is packed; a file that cannot be written is refused.
+    fn checked_output(&self) -> Result<Option<(&Path, Option<Packing>)>, Failure> {
+        let Some(output) = self.output() else { return Ok(None) };
+        Ok(Some((output, output::check_document(output, self.force)?)))
+    }
 }
 
 /// Writes the export. A file is written completely or not at all, as everywhere.
@@ -91,6 +108,7 @@ pub(crate) fn execute(arguments: &Arguments) -> Outcome {
     match arguments.format {
         Target::Document(format) => document(arguments, format),
         Target::Copy => copy(arguments),
+        Target::Events { is_json } => events::execute(arguments, is_json),
         #[cfg(feature = "sql")]
         Target::Database => database(arguments),
         #[cfg(feature = "parquet")]
@@ -112,10 +130,7 @@ fn document(arguments: &Arguments, format: Format) -> Outcome {
         let name = format.name();
         return Err(Failure::usage(anyhow!("{name} is binary. Give the name of a file with --output.")));
     }
-    let output = match arguments.output() {
-        Some(output) => Some((output, output::check_document(output, arguments.force)?)),
-        None => None,
-    };
+    let output = arguments.checked_output()?;
     if let (Some((output, Some(Packing::Zstd))), Format::Pprof) = (output, format) {
         let name = Packing::inner(output);
         return Err(Failure::usage(anyhow!("pprof is gzipped already. Name it {}.gz.", name.display())));

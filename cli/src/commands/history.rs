@@ -15,7 +15,7 @@ const MOST_TURNS: usize = 100_000;
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  # Addresses stand in the output of dump
+  # Addresses stand in what export --format events writes
   sysprof-memprof history 0x55d0c3a012a0 app.memprof")]
 pub(crate) struct Arguments {
     /// Address, as in 0x55d0c3a012a0

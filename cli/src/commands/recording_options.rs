@@ -102,7 +102,7 @@ pub(crate) struct RecordingOptions {
     /// be locked]
     #[arg(help_heading = "CPU samples and kernel events", long, value_name = "SIZE", value_parser = values::cpu_stack)]
     cpu_stack: Option<u32>,
-    /// Keep the registers and stack bytes of CPU samples, for `dump --unwind`; they contain data of the program
+    /// Keep the registers and stack bytes of CPU samples, for `export --format events --unwind`; they contain data of the program
     ///
     /// Takes up to 12 MB per second of CPU time, before compression, and more with a higher `--frequency`.
     #[arg(help_heading = "CPU samples and kernel events", long, conflicts_with_all = ["no_cpu", "aggregate"])]

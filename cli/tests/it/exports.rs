@@ -42,6 +42,13 @@ fn options_without_effect_are_refused() {
         ("--format memprof --by leaked", "leave it out"),
         ("--format memprof --heap arena", "all heaps"),
         ("--format memprof --short-names", "whole names"),
+        ("--format events --from 1s", "every event"),
+        ("--format events-json --filter f", "options that select or change stacks"),
+        ("--format events --heap arena", "all heaps"),
+        ("--format events --by leaked", "leave it out"),
+        ("--format csv --frames 3", "--format events and events-json only"),
+        ("--format sqlite --samples", "--format events and events-json only"),
+        ("--format events-json --unwind", "--format events only"),
     ] {
         let ran = world.run(format!("export app.memprof -o out {options}").split(' '));
         assert!(ran.code == Some(2) && ran.stderr.contains(expected), "{options}: {}", ran.stderr);
@@ -144,7 +151,7 @@ fn unpacked(file: &Path) -> Vec<u8> {
 fn documents_are_compressed_as_their_names_say() {
     let world = World::new();
     capture_with_heap(&world.path("work/app.memprof"));
-    let formats = "callgrind csv dot firefox flamegraph folded heaptrack massif perfetto speedscope syscap";
+    let formats = "callgrind csv dot events events-json firefox flamegraph folded heaptrack massif perfetto speedscope syscap";
     for format in formats.split(' ') {
         let export = |out: &str| {
             let ran = world.run(["export", "app.memprof", "--format", format, "-o", out]);

@@ -46,11 +46,16 @@ fn captures_are_shown() {
     assert_eq!(opened.stdout, reported.stdout);
     assert!(opened.stdout.contains("24 B in 3 blocks"), "{}", opened.stdout);
     assert_eq!(
-        world.run(["dump", "no-extension"]).stdout.lines().filter(|line| line.contains("malloc")).count(),
+        world
+            .run(["export", "--format", "events", "no-extension"])
+            .stdout
+            .lines()
+            .filter(|line| line.contains("malloc"))
+            .count(),
         3
     );
-    for command in ["leaks", "info", "dump"] {
-        let ran = world.run([command, "no-extension"]);
+    for command in ["leaks", "info", "export --format events"] {
+        let ran = world.run(command.split(' ').chain(["no-extension"]));
         assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{command}");
     }
     for command in ["report", "info"] {
@@ -108,11 +113,13 @@ fn unclear_files_get_both_commands() {
 fn views_of_other_files_exit_2() {
     let world = World::new();
     fs::write(world.path("work/text"), "hello\n").unwrap();
-    for command in ["report", "leaks", "info", "dump"] {
-        let ran = world.run([command, "text"]);
+    for command in ["report", "leaks", "info", "export --format events", "export -o out --format events-json"]
+    {
+        let of = |file| world.run(command.split(' ').chain([file]));
+        let ran = of("text");
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{command}");
         assert!(ran.stderr.contains("text: this is not a capture"), "{command}: {}", ran.stderr);
-        let ran = world.run([command, "nothing"]);
+        let ran = of("nothing");
         assert_eq!(ran.code, Some(2), "{command}");
         assert!(ran.stderr.contains("nothing"), "{command}: {}", ran.stderr);
     }

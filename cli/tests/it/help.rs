@@ -104,6 +104,7 @@ fn wrong_usage_exits_2() {
         (&["reprot", "x"], "Did you mean report?"),
         (&["lines", "x"], "Did you mean report --lines?"),
         (&["preload-path"], "Did you mean agent path?"),
+        (&["dump"], "Did you mean export --format events?"),
         (&["help", "preload-path"], "Did you mean agent path?"),
         (&["help", "enviroment"], "Did you mean environment?"),
         (&["report", "x", "--grop-by", "module"], "--group-by"),
@@ -139,14 +140,20 @@ fn completions_are_given_for_every_shell() {
 fn closed_output_is_silent() {
     let world = World::new();
     crate::files::capture_of(20_000, &world.path("work/x.memprof"));
-    let view = |command| [command, "x.memprof"];
-    let views = ["report", "leaks", "info", "dump"].map(view);
-    let others: [&[&str]; 3] = [&["--help"], &["generate", "completions", "bash"], &["doctor"]];
-    for arguments in views.iter().map(|view| &view[..]).chain(others) {
-        let mut child = world.tool(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    for line in [
+        "report x.memprof",
+        "leaks x.memprof",
+        "info x.memprof",
+        "export --format events x.memprof",
+        "--help",
+        "generate completions bash",
+        "doctor",
+    ] {
+        let mut child =
+            world.tool(line.split(' ')).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         drop(child.stdout.take());
         let ran = ran(child.wait_with_output().unwrap());
-        assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{arguments:?}");
+        assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{line}");
     }
 }
 

@@ -19,7 +19,13 @@ fn views_look_up_what_the_recording_did_not() {
     let recorded = world.run(record.into_iter().chain([program.display().to_string()]));
     assert_eq!((recorded.code, recorded.stderr.as_str()), (Some(0), ""));
 
-    for view in [&["report"][..], &["report", "--json"], &["leaks"], &["dump"], &["dump", "--json"]] {
+    for view in [
+        &["report"][..],
+        &["report", "--json"],
+        &["leaks"],
+        &["export", "--format", "events"],
+        &["export", "--format", "events-json"],
+    ] {
         let named = world.run(view.iter().chain(&["x.memprof"]));
         assert_eq!(named.code, Some(0), "{view:?}: {}", named.stderr);
         assert!(named.stdout.contains("keep_some"), "{view:?}: {}", named.stdout);

@@ -1,4 +1,4 @@
-//! `dump`: every event of a capture, or every CPU sample, a line each.
+//! Every event of a capture, or every CPU sample, a line each.
 
 use crate::json;
 use crate::options::DumpOptions;

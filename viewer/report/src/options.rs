@@ -107,7 +107,7 @@ impl DiffOptions {
     }
 }
 
-/// How much of each event `dump` shows.
+/// How much of each event is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DumpOptions {
     /// Functions of each stack to show, from the innermost; 0 leaves stacks out.

@@ -10,6 +10,11 @@ pub(super) enum Target {
     Document(Format),
     /// A copy of the capture; always a file.
     Copy,
+    /// A line for each event.
+    Events {
+        /// As JSON, in place of columns.
+        is_json: bool,
+    },
     /// A database; always a file.
     #[cfg(feature = "sql")]
     Database,
@@ -19,6 +24,8 @@ pub(super) enum Target {
 }
 
 const MEMPROF: &str = "memprof";
+const EVENTS: &str = "events";
+const EVENTS_JSON: &str = "events-json";
 #[cfg(feature = "sql")]
 const SQLITE: &str = "sqlite";
 #[cfg(feature = "parquet")]
@@ -30,6 +37,8 @@ impl Target {
         match self {
             Target::Document(format) => format.name(),
             Target::Copy => MEMPROF,
+            Target::Events { is_json: false } => EVENTS,
+            Target::Events { is_json: true } => EVENTS_JSON,
             #[cfg(feature = "sql")]
             Target::Database => SQLITE,
             #[cfg(feature = "parquet")]
@@ -65,8 +74,13 @@ impl Target {
 /// The parser for these names.
 pub(super) fn parser() -> impl TypedValueParser<Value = Target> {
     let values = Format::ALL.map(|format| PossibleValue::new(format.name()).help(format.what()));
-    let copy = PossibleValue::new(MEMPROF).help("a copy of the capture, with all names; see --redact");
-    let values = [values.to_vec(), vec![copy]].concat();
+    let others = [
+        (MEMPROF, "a copy of the capture, with all names; see --redact"),
+        (EVENTS, "every event, one per line, in columns"),
+        (EVENTS_JSON, "every event, one JSON document per line"),
+    ];
+    let others = others.map(|(name, what)| PossibleValue::new(name).help(what));
+    let values = [&values[..], &others].concat();
     #[cfg(feature = "sql")]
     let values =
         [values, vec![PossibleValue::new(SQLITE).help("every allocation, as an SQLite database")]].concat();
@@ -85,6 +99,8 @@ pub(super) fn parser() -> impl TypedValueParser<Value = Target> {
         #[cfg(feature = "parquet")]
         PARQUET => Ok(Target::Dataset),
         MEMPROF => Ok(Target::Copy),
+        EVENTS => Ok(Target::Events { is_json: false }),
+        EVENTS_JSON => Ok(Target::Events { is_json: true }),
         name => name.parse().map(Target::Document),
     })
 }

@@ -9,8 +9,9 @@ use export::Format;
 
 /// Fails if there is such an option.
 pub(super) fn refuse(arguments: &Arguments) -> Result<(), Failure> {
-    let Arguments { capture, format, by, min, limit, redact, stacks, selection, .. } = arguments;
+    let Arguments { capture, format, by, min, limit, redact, lines, stacks, selection, .. } = arguments;
     let (name, is_copy) = (format.name(), *format == Target::Copy);
+    let is_lines = matches!(format, Target::Events { .. });
     let Query { part, filter, heap } = selection.query();
     let lens = stacks.lens();
     #[cfg(feature = "parquet")]
@@ -22,6 +23,14 @@ pub(super) fn refuse(arguments: &Arguments) -> Result<(), Failure> {
             *redact && !is_copy,
             "--redact works with --format memprof only. Export the redacted copy to other formats."
                 .to_owned(),
+        ),
+        (
+            lines.are_given() && !is_lines,
+            "--frames, --samples and --unwind work with --format events and events-json only".to_owned(),
+        ),
+        (
+            lines.unwind && *format != Target::Events { is_json: false },
+            "--unwind works with --format events only".to_owned(),
         ),
         (
             (min.is_some() || limit.is_some()) && !format.is_cut(),
@@ -46,6 +55,7 @@ pub(super) fn refuse(arguments: &Arguments) -> Result<(), Failure> {
             "a copy of the capture has all heaps: leave --heap out, and give it when you view the copy"
                 .to_owned(),
         ),
+        (heap.is_some() && is_lines, format!("{name} has the events of all heaps: leave --heap out")),
         (
             capture.names.short_names && is_copy,
             "a copy of the capture has whole names: leave --short-names out, and give it when you view the \

@@ -1,4 +1,4 @@
-//! `dump --json`: one document per line; the first describes the others.
+//! Every event, one document per line; the first describes the others.
 
 use super::document::{Fields, kind};
 use crate::options::DumpOptions;

@@ -1,4 +1,4 @@
-//! `dump`: every event, one line each.
+//! Every event, one line each.
 //!
 //! ```text
 //!     0.001000000    1000/5000  malloc            0x10 100  b < a < main
