@@ -492,8 +492,8 @@ fn refusals_are_said_once() {
     }
 }
 
-/// Check that a recording ends in time though nobody listens, that what was not sent stays, and is sent by `push`; and
-/// that a spool has no more than it may, with the newest profiles.
+/// Check that a recording ends in time though nobody listens, that what was not sent stays, and is sent by `export --push`;
+/// and that a spool has no more than it may, with the newest profiles.
 #[test]
 fn what_is_left_stays_in_the_spool() {
     let world = World::new();
@@ -507,7 +507,7 @@ fn what_is_left_stays_in_the_spool() {
     let left = fs::read_dir(&spool).expect("it is there").count();
     assert!(left > 3 && ran.stderr.contains(&format!("not sent yet: {left} profiles")), "{}", ran.stderr);
     let push = |to: &str| {
-        let mut tool = capture.world().tool(["push", "--push", to]);
+        let mut tool = capture.world().tool(["export", "--push", to]);
         tool.arg(&spool);
         wait(capture.world(), tool)
     };

@@ -4,8 +4,8 @@
 use crate::commands::query;
 use crate::commands::{
     agent, attach, blocks, check, daemon, detach, diff, doctor, errors, export, frees, generate, help,
-    history, html, import, info, leaks, mark, open, pages, ps, push, record, report, resident, retained, run,
-    scan, serve, snapshot, timeline, top, view,
+    history, html, import, info, leaks, mark, open, pages, ps, record, report, resident, retained, run, scan,
+    serve, snapshot, timeline, top, view,
 };
 use crate::exit::{Failure, Outcome};
 use crate::help as topics;
@@ -50,7 +50,6 @@ pub(crate) enum Command {
     Info(info::Arguments),
     Export(export::Arguments),
     Import(import::Arguments),
-    Push(push::Arguments),
     #[cfg(feature = "sql")]
     Query(query::Arguments),
     Doctor(doctor::Arguments),
@@ -120,7 +119,6 @@ pub(crate) fn execute(command: Command) -> Outcome {
         Command::History(arguments) => apart(history::execute, &arguments),
         Command::Resident(arguments) => apart(resident::execute, &arguments),
         Command::Check(arguments) => apart(check::execute, &arguments),
-        Command::Push(arguments) => apart(push::execute, &arguments),
         Command::Import(arguments) => apart(import::execute, &arguments),
         Command::Info(arguments) => apart(info::execute, &arguments),
         Command::Export(arguments) => apart(export::execute, &arguments),

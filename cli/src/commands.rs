@@ -38,7 +38,7 @@ pub(crate) mod pages;
 mod parts;
 mod process_selector;
 pub(crate) mod ps;
-pub(crate) mod push;
+mod push;
 #[cfg(feature = "sql")]
 pub(crate) mod query;
 pub(crate) mod record;

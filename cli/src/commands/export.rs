@@ -6,6 +6,7 @@ mod unused;
 
 use super::lens::LensArguments;
 use super::opened_capture::{self, Capture};
+use super::push::{self, ReceiverOptions};
 use super::redact;
 use super::report::metric;
 use super::selection::Selection;
@@ -24,8 +25,13 @@ use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use target::Target;
 
+const PUSH: &str = "Send the profiles that a recording with --push has left in a folder to this receiver, which may \
+                    take a minute; what is accepted is removed from the folder";
+
 /// Convert a capture for other programs
 #[derive(Args, Debug)]
+#[command(mut_arg("file", |file| file.help("Capture to read, or with --push the folder of profiles")))]
+#[command(mut_arg("push", |push| push.conflicts_with_all(["format", "output"]).help(PUSH).long_help(PUSH)))]
 #[command(after_help = "\
 Examples:
   sysprof-memprof export app.memprof --format pprof -o app.pb.gz
@@ -42,6 +48,8 @@ Examples:
   sysprof-memprof export app.memprof --format events | head
   sysprof-memprof export app.memprof --format events-json \\
       | jq -c 'select(.size > 1000000)'
+  # What a recording with --push could not send
+  sysprof-memprof export app.memprof.push --push https://host:4040
 
 Columns of events: seconds, pid/tid, what was called, address and size, and the
 stack, innermost function first.")]
@@ -49,8 +57,8 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     capture: Capture,
     /// Output format
-    #[arg(long, value_name = "FORMAT", value_parser = target::parser())]
-    format: Target,
+    #[arg(long, value_name = "FORMAT", value_parser = target::parser(), required_unless_present = "push")]
+    format: Option<Target>,
     /// Output file; - for standard output (the default). Graphviz draws a graph (--format dot) for .svg, .png or .pdf;
     /// a document is compressed for .gz or .zst
     #[arg(short, long, value_name = "OUT")]
@@ -60,7 +68,7 @@ pub(crate) struct Arguments {
     force: bool,
     /// With --format parquet, the folder to add the capture to, beside those of other hosts; made if it is not there
     #[cfg(feature = "parquet")]
-    #[arg(long, value_name = "DIR", conflicts_with = "output")]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["output", "push"])]
     dataset: Option<PathBuf>,
     /// Label for the dataset in place of the capture's, as version=1.2; may be repeated
     #[cfg(feature = "parquet")]
@@ -84,6 +92,8 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     lines: LineOptions,
     #[command(flatten)]
+    receiver: ReceiverOptions,
+    #[command(flatten)]
     stacks: LensArguments,
     #[command(flatten)]
     selection: Selection,
@@ -104,8 +114,12 @@ impl Arguments {
 
 /// Writes the export. A file is written completely or not at all, as everywhere.
 pub(crate) fn execute(arguments: &Arguments) -> Outcome {
-    unused::refuse(arguments)?;
-    match arguments.format {
+    let Some(target) = arguments.format else {
+        unused::refuse_choices(arguments)?;
+        return push::send(&arguments.capture.file, &arguments.receiver);
+    };
+    unused::refuse(arguments, target)?;
+    match target {
         Target::Document(format) => document(arguments, format),
         Target::Copy => copy(arguments),
         Target::Events { is_json } => events::execute(arguments, is_json),

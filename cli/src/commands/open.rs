@@ -31,6 +31,7 @@ pub(crate) const OTHER_WORDS: &[(&str, &str)] = &[
     ("modules", "blocks --by module"),
     ("peak", "report"),
     ("preload-path", "agent path"),
+    ("push", "export FOLDER --push https://HOST"),
     ("reallocs", "blocks --by realloc"),
     ("sizes", "blocks --by size"),
     ("sql", "query"),

@@ -28,7 +28,8 @@ use analysis::format::{counted, duration};
 use anyhow::{Context, anyhow};
 use clap::Args;
 use intervals::Intervals;
-use receiver::{Receiver, ReceiverOptions, Subject};
+pub(super) use receiver::ReceiverOptions;
+use receiver::{Receiver, Subject};
 use sender::{Counts, Sender};
 use spool::Spool;
 use std::path::{Path, PathBuf};
@@ -40,9 +41,9 @@ use std::time::Duration;
 
 /// How long the end of a recording waits for what is left to be sent.
 const END: Duration = Duration::from_secs(10);
-/// How long `push` tries.
+/// How long a spool is tried to be sent afterwards.
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// Most bytes of a profile that `push` finds.
+/// Most bytes of a profile that is found there.
 const LARGEST: u64 = 1 << 30;
 /// Shortest interval.
 const SHORTEST: Duration = Duration::from_millis(100);
@@ -68,32 +69,19 @@ pub(crate) struct PushOptions {
     push_spool_size: usize,
 }
 
-/// Send the profiles that a recording could not send
-///
-/// Recordings with --push keep what their receiver has not accepted in a folder, and say so if something is left there
-/// at their end. Tries for a minute; what is accepted is removed from the folder.
-#[derive(Args, Debug)]
-#[command(after_help = "\
-Examples:
-  sysprof-memprof run --push https://host:4040 -o app.memprof -- ./app
-  # If the receiver was away at the end
-  sysprof-memprof push app.memprof.push --push https://host:4040")]
-pub(crate) struct Arguments {
-    /// The spool
-    folder: PathBuf,
-    #[command(flatten)]
-    receiver: ReceiverOptions,
-}
-
-/// Sends what is in a spool.
-pub(crate) fn execute(arguments: &Arguments) -> Outcome {
-    let Some(receiver) = arguments.receiver.receiver()? else {
+/// Sends what a recording has left in a spool: tries for a minute, and removes what is accepted.
+pub(super) fn send(folder: &Path, receiver: &ReceiverOptions) -> Outcome {
+    let Some(receiver) = receiver.receiver()? else {
         return Err(Failure::usage(anyhow!("say where to: --push URL")));
     };
-    if !arguments.folder.is_dir() {
-        return Err(Failure::usage(anyhow!("{} is no folder", arguments.folder.display())));
+    if !folder.is_dir() {
+        return Err(Failure::usage(anyhow!(
+            "{} is no folder: export --push sends profiles that a recording with --push has left. For one of a \
+             capture: --format pprof",
+            folder.display()
+        )));
     }
-    let spool = Spool::open(&arguments.folder, LARGEST, receiver.url()).map_err(Failure::usage)?;
+    let spool = Spool::open(folder, LARGEST, receiver.url()).map_err(Failure::usage)?;
     let url = receiver.url().to_owned();
     let sender = Sender::start(receiver, spool).context("cannot start a thread")?;
     let counts = sender.end(TIMEOUT);

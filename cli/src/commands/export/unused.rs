@@ -8,14 +8,14 @@ use engine::lens::Lens;
 use export::Format;
 
 /// Fails if there is such an option.
-pub(super) fn refuse(arguments: &Arguments) -> Result<(), Failure> {
-    let Arguments { capture, format, by, min, limit, redact, lines, stacks, selection, .. } = arguments;
-    let (name, is_copy) = (format.name(), *format == Target::Copy);
+pub(super) fn refuse(arguments: &Arguments, format: Target) -> Result<(), Failure> {
+    let Arguments { capture, by, min, limit, redact, lines, stacks, selection, .. } = arguments;
+    let (name, is_copy) = (format.name(), format == Target::Copy);
     let is_lines = matches!(format, Target::Events { .. });
     let Query { part, filter, heap } = selection.query();
     let lens = stacks.lens();
     #[cfg(feature = "parquet")]
-    if arguments.dataset.is_some() && *format != Target::Dataset {
+    if arguments.dataset.is_some() && format != Target::Dataset {
         return Err(Failure::usage(anyhow::anyhow!("--dataset works with --format parquet only")));
     }
     let refusals = [
@@ -29,7 +29,7 @@ pub(super) fn refuse(arguments: &Arguments) -> Result<(), Failure> {
             "--frames, --samples and --unwind work with --format events and events-json only".to_owned(),
         ),
         (
-            lines.unwind && *format != Target::Events { is_json: false },
+            lines.unwind && format != Target::Events { is_json: false },
             "--unwind works with --format events only".to_owned(),
         ),
         (
@@ -67,6 +67,20 @@ pub(super) fn refuse(arguments: &Arguments) -> Result<(), Failure> {
         Some((_, why)) => Err(Failure::usage(anyhow::Error::msg(why))),
         None => Ok(()),
     }
+}
+
+/// Fails if something is chosen of profiles that are sent as they are.
+pub(super) fn refuse_choices(arguments: &Arguments) -> Result<(), Failure> {
+    let Arguments { by, min, limit, redact, lines, stacks, selection, .. } = arguments;
+    let chosen = by.is_some() || min.is_some() || limit.is_some() || *redact || lines.are_given();
+    let Query { part, filter, heap } = selection.query();
+    let is_part = part != Part::Whole || !filter.is_empty() || heap.is_some();
+    if !chosen && !is_part && stacks.lens() == Lens::default() {
+        return Ok(());
+    }
+    Err(Failure::usage(anyhow::anyhow!(
+        "--push sends the profiles of a folder as they are: leave out options that say what is exported"
+    )))
 }
 
 /// The formats that take a metric.

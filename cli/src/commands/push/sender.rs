@@ -106,7 +106,7 @@ impl Sender {
         let folder = state.spool.folder().display();
         if counts.left > 0 {
             message::warning(&format!(
-                "not sent yet: {}. To send it later: sysprof-memprof push {folder} --push {}",
+                "not sent yet: {}. To send it later: sysprof-memprof export {folder} --push {}",
                 counted(counts.left, "profile"),
                 self.receiver.url()
             ));

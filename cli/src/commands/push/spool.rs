@@ -78,7 +78,7 @@ impl Spool {
             let other = Head::read(&spool.path(*entry)).ok().filter(|head| !head.url.starts_with(receiver));
             if let Some(Head { url, .. }) = other {
                 bail!(
-                    "{} has profiles for another receiver, {}: send them with sysprof-memprof push, or give another \
+                    "{} has profiles for another receiver, {}: send them with sysprof-memprof export --push, or give another \
                      folder with --push-spool",
                     spool.folder.display(),
                     url.split('?').next().unwrap_or_default()
