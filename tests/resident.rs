@@ -21,7 +21,7 @@ fn can_record() -> bool {
 }
 
 fn resident(capture: &Capture, options: &[&str]) -> Value {
-    let ran = capture.show(&[&["resident", "--json"], options].concat());
+    let ran = capture.show(&[&["pages", "--by", "allocation", "--json"], options].concat());
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     serde_json::from_str(ran.text()).expect("it is JSON")
 }
@@ -43,7 +43,7 @@ fn rows_of<'v>(rows: &'v Value, function: &'v str) -> impl Iterator<Item = &'v V
 #[test]
 fn what_was_not_recorded_is_not_shown() {
     let (_, capture) = record(c("keeps_some").build()).with_names().succeed();
-    let ran = capture.show(&["resident"]);
+    let ran = capture.show(&["pages", "--by", "allocation"]);
     assert_eq!((ran.code, ran.text()), (2, ""), "{}", ran.stderr);
     assert!(
         ran.stderr.contains("page faults were not recorded") && ran.stderr.contains("run --faults"),
@@ -134,7 +134,7 @@ fn refused_page_faults_do_no_harm() {
     let told = ran.stderr.lines().filter(|line| line.contains("page faults not recorded"));
     assert_eq!(told.filter(|line| line.contains("sandbox")).count(), 1, "{}", ran.stderr);
     assert!(!ran.stderr.contains("CPU not sampled"), "nobody asked for that: {}", ran.stderr);
-    let mut view = world.tool(["resident"]);
+    let mut view = world.tool(["pages", "--by", "allocation"]);
     view.arg(&file);
     let ran = wait(&world, view);
     assert_eq!((ran.code, ran.text()), (2, ""), "{}", ran.stderr);

@@ -4,8 +4,8 @@
 use crate::commands::query;
 use crate::commands::{
     agent, attach, blocks, check, daemon, detach, diff, doctor, errors, export, frees, generate, help,
-    history, html, import, info, leaks, mark, open, pages, ps, record, report, resident, retained, run, scan,
-    serve, snapshot, timeline, top, view,
+    history, html, import, info, leaks, mark, open, pages, ps, record, report, retained, run, scan, serve,
+    snapshot, timeline, top, view,
 };
 use crate::exit::{Failure, Outcome};
 use crate::help as topics;
@@ -43,7 +43,6 @@ pub(crate) enum Command {
     Frees(frees::Arguments),
     Retained(retained::Arguments),
     Pages(pages::Arguments),
-    Resident(resident::Arguments),
     History(history::Arguments),
     Errors(errors::Arguments),
     Check(check::Arguments),
@@ -117,7 +116,6 @@ pub(crate) fn execute(command: Command) -> Outcome {
         Command::Pages(arguments) => apart(pages::execute, &arguments),
         Command::Errors(arguments) => apart(errors::execute, &arguments),
         Command::History(arguments) => apart(history::execute, &arguments),
-        Command::Resident(arguments) => apart(resident::execute, &arguments),
         Command::Check(arguments) => apart(check::execute, &arguments),
         Command::Import(arguments) => apart(import::execute, &arguments),
         Command::Info(arguments) => apart(info::execute, &arguments),

@@ -45,7 +45,6 @@ pub(crate) mod record;
 mod recording_options;
 mod redact;
 pub(crate) mod report;
-pub(crate) mod resident;
 pub(crate) mod retained;
 mod rules;
 mod rules_check;

@@ -8,7 +8,7 @@ pub(crate) const GROUPS: &[(&str, &[&str])] = &[
     ("Record a program", &["run", "record"]),
     ("Record services", &["ps", "attach", "detach", "top", "mark", "scan", "snapshot", "daemon"]),
     ("Look at a capture", &["view", "report", "leaks", "timeline", "html", "serve", "info"]),
-    ("Look closer", &["blocks", "frees", "history", "retained", "pages", "resident", "errors", "query"]),
+    ("Look closer", &["blocks", "frees", "history", "retained", "pages", "errors", "query"]),
     ("Compare and convert", &["diff", "check", "export", "import"]),
     ("Set up", &["doctor", "agent", "generate"]),
 ];

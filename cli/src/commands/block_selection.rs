@@ -19,14 +19,14 @@ use report::views::Question;
 #[derive(Args, Debug)]
 pub(crate) struct BlocksArguments {
     #[command(flatten)]
-    capture: Capture,
+    pub(super) capture: Capture,
     /// Only stacks that match, as in 'parse* and not (module:libssl* or thread:worker-?)'
     #[arg(long, value_name = "EXPRESSION")]
-    filter: Option<Expression>,
+    pub(super) filter: Option<Expression>,
     #[command(flatten)]
     formatting: Formatting,
     #[command(flatten)]
-    selection: Selection,
+    pub(super) selection: Selection,
 }
 
 impl BlocksArguments {

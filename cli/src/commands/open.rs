@@ -33,6 +33,7 @@ pub(crate) const OTHER_WORDS: &[(&str, &str)] = &[
     ("preload-path", "agent path"),
     ("push", "export FOLDER --push https://HOST"),
     ("reallocs", "blocks --by realloc"),
+    ("resident", "pages --by allocation"),
     ("sizes", "blocks --by size"),
     ("sql", "query"),
     ("start", "daemon start"),

@@ -110,7 +110,7 @@ pub(crate) struct RecordingOptions {
     /// Sample everything that runs on this machine, not only the target
     #[arg(help_heading = "CPU samples and kernel events", long, conflicts_with = "no_cpu")]
     system: bool,
-    /// Record page faults, for `resident`: which pages are resident, and who touched them first
+    /// Record page faults, for `pages --by touch`: which pages are resident, and who touched them first
     ///
     /// For processes that already run, or are started by hand, this needs the right to observe the whole system, see
     /// `doctor`. Pages that were resident before are unknown.

@@ -33,7 +33,7 @@ pub struct ReportOptions {
     pub limit: Option<usize>,
 }
 
-/// Whose stacks `resident` lists.
+/// Whose stacks the view of resident memory lists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ResidentBy {
     /// The stacks that allocated what lies on resident pages.

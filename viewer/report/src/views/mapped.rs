@@ -35,7 +35,7 @@ pub fn mapped(loaded: &Loaded, rows: &[MappedRow]) -> Document {
     let notes = [
         "peak: the most that a stack had mapped at once; held: what it never unmapped".into(),
         "this is address space, by mmap and brk, without what allocators, the loader and libc map for themselves; \
-         `resident` shows which of it is in memory"
+         `pages --by allocation` shows which of it is in memory"
             .into(),
     ];
     let notes = notes.into_iter().chain(sampled).collect();

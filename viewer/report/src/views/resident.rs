@@ -1,4 +1,4 @@
-//! `resident`: what memory is actually resident, who allocated it, and who touched it.
+//! What memory is actually resident, who allocated it, and who touched it.
 
 use crate::options::ResidentBy;
 use crate::table::{Column, Document, Most, Readers, Row, Table, Title, Value, columns, phrase};

@@ -249,7 +249,10 @@ fn beside_heap(loaded: &Loaded, file: &str) -> Option<(String, &'static str)> {
     }
     let faults = loaded.tables.summary.as_ref().is_some_and(|summary| summary.faults.is_recorded);
     Some(match faults {
-        true => (format!("resident {file}"), "what of it was ever touched: less is resident than is held"),
+        true => (
+            format!("pages --by allocation {file}"),
+            "what of it was ever touched: less is resident than is held",
+        ),
         false => ("run --faults -- …".to_owned(), "which memory is touched: less is resident than is held"),
     })
 }
