@@ -361,7 +361,7 @@ mod tests {
     #[test]
     fn holes_are_filled_from_the_last_one_on() {
         let mut blocks = BlockTable::default();
-        (1..=3).for_each(|number| drop(blocks.insert(number << 4, number)));
+        assert_eq!([1, 2, 3].map(|number| blocks.insert(number << 4, number)), [None; 3]);
         assert_eq!(blocks.hole(0), None);
         assert_eq!([3, 1].map(|number| blocks.remove(number << 4)), [Some(3), Some(1)]);
         assert_eq!([0, 1, 2].map(|others| blocks.hole(others).copied()), [Some(1), Some(3), None]);

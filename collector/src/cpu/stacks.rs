@@ -19,7 +19,7 @@ use std::collections::hash_map::Entry;
 use unwind::End;
 
 /// The stack without frames.
-pub(super) const EMPTY: u32 = 0;
+const EMPTY: u32 = 0;
 
 /// Most stacks, including those that only lead to others, before the innermost frames of stacks without room are all
 /// that is added.

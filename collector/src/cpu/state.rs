@@ -6,7 +6,7 @@ use super::kernel::Kernel;
 use super::pairs::Pairs;
 use super::record::{self, Layout, Payload, User};
 use super::sampled::Sampled;
-use super::stacks::{EMPTY, Stacks};
+use super::stacks::Stacks;
 use super::tasks::Tasks;
 use super::unsampled::SampledWork;
 use super::walk::Walk;
