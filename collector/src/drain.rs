@@ -294,4 +294,4 @@ impl Round {
 
 #[cfg(test)]
 #[expect(unsafe_code, reason = "writes into the shared memory as a mad agent would")]
-mod hostile;
+mod tests;
