@@ -25,7 +25,7 @@
 //! # The path of one record
 //!
 //! ```text
-//!  ring             Drain::run ─► Round::run ─► Round::sweep ─► ImageDrain::sweep_ring      the drain thread
+//!  ring             Drain::run ─► Round::run ─► sweep ─► ImageDrain::sweep ─► sweep_ring    the drain thread
 //!    │ words          Consumer::take ─► Stream::copy         copied out; the room is free again
 //!    ▼                ImageDrain::check ─► Stream::check     whole and possible? what does it say of its process?
 //!  stream           Round::emit ─► Merger::merge ─► Batch::run    runs of words, by time, up to the watermark
@@ -33,7 +33,7 @@
 //!  queue           ═════════════════════════════════════════════════════════════════════════════════════════
 //!    ▼              writing::write ─► Pipeline::take ─► Pipeline::run                       the writer's thread
 //!  records            Pipeline::short_records, Pipeline::record    ids of the segment become ids of the capture
-//!    ▼                capture::Writer::events ─► Observer::event (counts it) ─► Encoder::push
+//!    ▼                capture::Writer::events ─► add ─► Observer::event (counts it) ─► Encoder::push
 //!  columns            … a chunk is full, or a second is over: Writer::flush ─► Encoder::finish
 //!    ▼                Output::chunk ─► Packer::pack ─► write_all
 //!  file
