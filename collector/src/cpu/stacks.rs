@@ -59,16 +59,16 @@ impl Stacks {
         let mut is_whole = true;
         for step in steps {
             if left_out.is_some() {
-                is_whole = false;
+                (left_out, is_whole) = (Some(step), false);
+            } else if room > 0 {
+                let known = self.ids.len();
+                stack = self.enter(stack, step, batch);
+                room -= self.ids.len() - known;
             } else if let Some(known) = self.known(stack, step) {
                 stack = known;
-                continue;
-            } else if room > 0 {
-                room -= 1;
-                stack = self.enter(stack, step, batch);
-                continue;
+            } else {
+                left_out = Some(step);
             }
-            left_out = Some(step);
         }
         let Some(innermost) = left_out else { return (stack, true) };
         if self.ids.len() >= self.most + self.most / RESERVE {
