@@ -18,7 +18,7 @@ fn shown(file: &Path) -> String {
     let loaded = engine::open(file, Naming::Stored).unwrap();
     let mut out = info(&loaded, None, &Style::default()).into_bytes();
     report::json::report(&mut out, &loaded, &Default::default()).unwrap();
-    report::dump_json(file, Naming::Stored, &mut out, Default::default()).unwrap();
+    report::events_json(file, Naming::Stored, &mut out, Default::default()).unwrap();
     String::from_utf8(out).unwrap()
 }
 

@@ -3,7 +3,7 @@
 use crate::shown;
 use crate::support::fixtures::rich;
 use engine::{Error, Naming};
-use report::DumpOptions;
+use report::EventOptions;
 use report::text::Style;
 
 /// Check that a capture read from its file has the numbers and names that it had in memory.
@@ -58,25 +58,25 @@ fn cut_file_is_counted_up_to_the_cut() {
 fn dump_streams_a_file() {
     let path = rich().saved("server.memprof");
     let mut text = Vec::new();
-    report::dump(
+    report::events(
         &path,
         Naming::Stored,
         &mut text,
-        DumpOptions { frames: 0, ..DumpOptions::default() },
+        EventOptions { frames: 0, ..EventOptions::default() },
         &Style::default(),
     )
     .unwrap();
     assert_eq!(text.split(|&byte| byte == b'\n').count() - 1, rich().events.len());
     let mut json = Vec::new();
-    report::dump_json(&path, Naming::Stored, &mut json, DumpOptions::default()).unwrap();
+    report::events_json(&path, Naming::Stored, &mut json, EventOptions::default()).unwrap();
     assert_eq!(json.split(|&byte| byte == b'\n').count() - 1, rich().events.len() + 1);
 
     let mut full = [0; 100];
-    let error = report::dump(
+    let error = report::events(
         &path,
         Naming::Stored,
         &mut full.as_mut_slice(),
-        DumpOptions::default(),
+        EventOptions::default(),
         &Style::default(),
     );
     assert!(matches!(error, Err(Error::Write(_))), "{error:?}");

@@ -8,7 +8,7 @@ use analysis::query::{Filter, Part, Query};
 use analysis::{Amount, PauseTotals, Profile};
 use capture::{Action, Ended, MarkKind, NodeId, ReallocOutcome};
 use engine::{Analyzer, Naming};
-use report::DumpOptions;
+use report::EventOptions;
 use report::text::Style;
 
 fn blocks(blocks: i64, bytes: i64) -> Amount {
@@ -23,17 +23,17 @@ fn views_show_what_was_told() {
     check_golden("reported/info.txt", &shown::info(&loaded, None, &style));
     check_golden("reported/info.json", &shown::info_json(&loaded));
     check_golden("reported/leaks.txt", &shown::leaks(&loaded, 3, &style));
-    let options = DumpOptions { frames: 1, ..DumpOptions::default() };
+    let options = EventOptions { frames: 1, ..EventOptions::default() };
     let text = written(|out| {
-        let mut dump = report::text::Dump::new(out, &loaded, options, style);
-        made.events.iter().try_for_each(|event| dump.event(event))
+        let mut lines = report::text::EventLines::new(out, &loaded, options, style);
+        made.events.iter().try_for_each(|event| lines.event(event))
     });
-    check_golden("reported/dump.txt", &text);
+    check_golden("reported/events.txt", &text);
     let json = written(|out| {
-        let mut dump = report::json::Dump::new(out, &loaded, options)?;
-        made.events.iter().try_for_each(|event| dump.event(event))
+        let mut lines = report::json::EventLines::new(out, &loaded, options)?;
+        made.events.iter().try_for_each(|event| lines.event(event))
     });
-    check_golden("reported/dump.json", &json);
+    check_golden("reported/events.json", &json);
 }
 
 /// Check that marks are found by their names, each with its time and owner, in their order.

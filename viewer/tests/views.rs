@@ -11,7 +11,7 @@ use capture::Action;
 use engine::{Analyzer, Loaded, Naming};
 use report::text::{Extent, Style};
 use report::views::{Question, VIEWS, all, observers};
-use report::{DumpOptions, Format, ReportOptions, Shape};
+use report::{EventOptions, Format, ReportOptions, Shape};
 use serde_json::Value;
 
 const SHAPES: [(&str, Shape); 4] = [
@@ -29,8 +29,8 @@ fn all_views(made: impl Fn() -> Made, file: &str, style: &Style) -> Vec<(String,
         ("leaks.txt".to_owned(), shown::leaks(&loaded, 3, style)),
         ("info.txt".to_owned(), shown::info(&loaded, None, style)),
         ("info.json".to_owned(), shown::info_json(&loaded)),
-        ("dump.txt".to_owned(), dump(&made(), &loaded, style)),
-        ("dump.json".to_owned(), dump_json(&made(), &made().loaded("app.memprof"))),
+        ("events.txt".to_owned(), events(&made(), &loaded, style)),
+        ("events.json".to_owned(), events_json(&made(), &made().loaded("app.memprof"))),
     ];
     for (name, shape) in SHAPES {
         for metric in Metric::ALL {
@@ -44,19 +44,19 @@ fn all_views(made: impl Fn() -> Made, file: &str, style: &Style) -> Vec<(String,
     views
 }
 
-fn dump(made: &Made, loaded: &Loaded, style: &Style) -> String {
+fn events(made: &Made, loaded: &Loaded, style: &Style) -> String {
     written(|out| {
-        let options = DumpOptions { frames: 3, ..DumpOptions::default() };
-        let mut dump = report::text::Dump::new(out, loaded, options, *style);
-        made.events.iter().try_for_each(|event| dump.event(event))
+        let options = EventOptions { frames: 3, ..EventOptions::default() };
+        let mut lines = report::text::EventLines::new(out, loaded, options, *style);
+        made.events.iter().try_for_each(|event| lines.event(event))
     })
 }
 
-fn dump_json(made: &Made, loaded: &Loaded) -> String {
+fn events_json(made: &Made, loaded: &Loaded) -> String {
     written(|out| {
-        let options = DumpOptions::default();
-        let mut dump = report::json::Dump::new(out, loaded, options)?;
-        made.events.iter().try_for_each(|event| dump.event(event))
+        let options = EventOptions::default();
+        let mut lines = report::json::EventLines::new(out, loaded, options)?;
+        made.events.iter().try_for_each(|event| lines.event(event))
     })
 }
 
@@ -121,7 +121,7 @@ fn empty_captures_have_views() {
                 }
             } else if let "summary.txt" | "leaks.txt" | "info.txt" | "stacks-temporary.txt" = name.as_str() {
                 check_golden(&format!("empty/{name}"), &text);
-            } else if name != "dump.txt" {
+            } else if name != "events.txt" {
                 assert!(text.starts_with("empty.memprof: 0") && text.ends_with('\n'), "{name}:\n{text}");
             }
         }
@@ -237,10 +237,10 @@ fn every_field_is_documented() {
     }
 }
 
-/// The documents of a view: a dump has one per line.
+/// The documents of a view: events have one per line.
 fn documents<'a>(name: &str, text: &'a str) -> Vec<&'a str> {
     match name {
-        "dump.json" => text.lines().collect(),
+        "events.json" => text.lines().collect(),
         name if name.ends_with(".json") => vec![text],
         _ => Vec::new(),
     }

@@ -19,7 +19,7 @@
 //! | `csv` | tables with exact numbers |
 //! | `format` | all formats of a table |
 //! | `junit` `github` | results of rules for build servers |
-//! | `dump` | every event, or every CPU sample, a line each |
+//! | `events` | every event, or every CPU sample, a line each |
 //! | `options` `ended` | what a user can ask for; how a process ended, in words |
 
 mod ended;
@@ -31,13 +31,13 @@ pub mod csv;
 pub mod json;
 pub mod text;
 
-mod dump;
+mod events;
 mod format;
 pub mod github;
 pub mod junit;
 pub mod outline;
 
-pub use dump::{dump, dump_json, dump_samples};
 pub use ended::ended_word;
+pub use events::{events, events_json, samples};
 pub use format::Format;
-pub use options::{DiffOptions, DumpOptions, ReportOptions, ResidentBy, Shape};
+pub use options::{DiffOptions, EventOptions, ReportOptions, ResidentBy, Shape};

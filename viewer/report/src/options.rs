@@ -109,14 +109,14 @@ impl DiffOptions {
 
 /// How much of each event is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DumpOptions {
+pub struct EventOptions {
     /// Functions of each stack to show, from the innermost; 0 leaves stacks out.
     pub frames: usize,
     /// Leave template and generic arguments out of names.
     pub short_names: bool,
 }
 
-impl Default for DumpOptions {
+impl Default for EventOptions {
     fn default() -> Self {
         Self { frames: 8, short_names: false }
     }

@@ -7,7 +7,7 @@ use crate::output;
 use analysis::format::counted;
 use clap::Args;
 use engine::{Error, LookedUp};
-use report::DumpOptions;
+use report::EventOptions;
 use report::text::Style;
 use std::io::Write;
 use std::path::Path;
@@ -65,13 +65,13 @@ fn write(
     style: &Style,
 ) -> Result<LookedUp, Error> {
     let Capture { file, names } = capture;
-    let mut options = DumpOptions { short_names: names.short_names, ..DumpOptions::default() };
+    let mut options = EventOptions { short_names: names.short_names, ..EventOptions::default() };
     options.frames = lines.frames.unwrap_or(options.frames);
     match is_json {
         _ if lines.unwind => unwind(file, out).map(|()| LookedUp::default()),
-        _ if lines.samples => report::dump_samples(file, names.naming(), out, options, is_json),
-        true => report::dump_json(file, names.naming(), out, options),
-        false => report::dump(file, names.naming(), out, options, style),
+        _ if lines.samples => report::samples(file, names.naming(), out, options, is_json),
+        true => report::events_json(file, names.naming(), out, options),
+        false => report::events(file, names.naming(), out, options, style),
     }
 }
 

@@ -1,8 +1,8 @@
 //! Every event of a capture, or every CPU sample, a line each.
 
 use crate::json;
-use crate::options::DumpOptions;
-use crate::text::{Dump, Style};
+use crate::options::EventOptions;
+use crate::text::{EventLines, Style};
 use analysis::Profile;
 use capture::{Event, Reader, Sample};
 use engine::{Error, Loaded, LookedUp, Naming, Needed, Source, named, open_reader, refuse_aggregated};
@@ -13,16 +13,16 @@ use std::path::Path;
 ///
 /// # Errors
 /// Those of the file and of the writer.
-pub fn dump(
+pub fn events(
     path: &Path,
     naming: Naming,
     out: &mut dyn Write,
-    options: DumpOptions,
+    options: EventOptions,
     style: &Style,
 ) -> Result<LookedUp, Error> {
     let (reader, loaded) = open(path, naming, options, "individual events")?;
-    let mut dump = Dump::new(out, &loaded, options, *style);
-    each_event(&reader, &loaded.source, |event| dump.event(event))?;
+    let mut lines = EventLines::new(out, &loaded, options, *style);
+    each_event(&reader, &loaded.source, |event| lines.event(event))?;
     Ok(loaded.looked_up)
 }
 
@@ -30,15 +30,15 @@ pub fn dump(
 ///
 /// # Errors
 /// Those of the file and of the writer.
-pub fn dump_json(
+pub fn events_json(
     path: &Path,
     naming: Naming,
     out: &mut dyn Write,
-    options: DumpOptions,
+    options: EventOptions,
 ) -> Result<LookedUp, Error> {
     let (reader, loaded) = open(path, naming, options, "individual events")?;
-    let mut dump = json::Dump::new(out, &loaded, options)?;
-    each_event(&reader, &loaded.source, |event| dump.event(event))?;
+    let mut lines = json::EventLines::new(out, &loaded, options)?;
+    each_event(&reader, &loaded.source, |event| lines.event(event))?;
     Ok(loaded.looked_up)
 }
 
@@ -46,20 +46,20 @@ pub fn dump_json(
 ///
 /// # Errors
 /// Those of the file and of the writer.
-pub fn dump_samples(
+pub fn samples(
     path: &Path,
     naming: Naming,
     out: &mut dyn Write,
-    options: DumpOptions,
+    options: EventOptions,
     is_json: bool,
 ) -> Result<LookedUp, Error> {
     let (reader, loaded) = open(path, naming, options, "CPU samples")?;
     if is_json {
-        let mut dump = json::Dump::of(out, &loaded, options, "samples")?;
-        each_sample(&reader, &loaded.source, |sample| dump.sample(sample))?;
+        let mut lines = json::EventLines::of(out, &loaded, options, "samples")?;
+        each_sample(&reader, &loaded.source, |sample| lines.sample(sample))?;
     } else {
-        let mut dump = Dump::new(out, &loaded, options, Style::default());
-        each_sample(&reader, &loaded.source, |sample| dump.sample(sample))?;
+        let mut lines = EventLines::new(out, &loaded, options, Style::default());
+        each_sample(&reader, &loaded.source, |sample| lines.sample(sample))?;
     }
     Ok(loaded.looked_up)
 }
@@ -68,7 +68,7 @@ pub fn dump_samples(
 fn open(
     path: &Path,
     naming: Naming,
-    options: DumpOptions,
+    options: EventOptions,
     wanted: &'static str,
 ) -> Result<(Reader, Loaded), Error> {
     let (reader, source) = open_reader(path)?;

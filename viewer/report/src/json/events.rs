@@ -1,7 +1,7 @@
 //! Every event, one document per line; the first describes the others.
 
 use super::document::{Fields, kind};
-use crate::options::DumpOptions;
+use crate::options::EventOptions;
 use crate::table::{self, Value};
 use analysis::{Reason, call_kind, call_of, functions_of};
 use capture::{Action, Event, MarkKind, NodeId, Pseudo, ReallocOutcome, Sample, StringId};
@@ -9,31 +9,31 @@ use engine::Loaded;
 use std::io::{self, Write};
 
 /// Writes events, or samples, as they arrive.
-pub struct Dump<'a> {
+pub struct EventLines<'a> {
     out: &'a mut dyn Write,
     loaded: &'a Loaded,
-    options: DumpOptions,
+    options: EventOptions,
 }
 
-impl<'a> Dump<'a> {
-    /// Writes the first line of a dump of events. `options` limits the functions of a stack.
+impl<'a> EventLines<'a> {
+    /// Writes the first line, of events. `options` limits the functions of a stack.
     ///
     /// # Errors
     /// Those of the writer.
-    pub fn new(out: &'a mut dyn Write, loaded: &'a Loaded, options: DumpOptions) -> io::Result<Self> {
-        Self::of(out, loaded, options, "dump")
+    pub fn new(out: &'a mut dyn Write, loaded: &'a Loaded, options: EventOptions) -> io::Result<Self> {
+        Self::of(out, loaded, options, "events")
     }
 
     /// The same of this kind.
     pub(crate) fn of(
         out: &'a mut dyn Write,
         loaded: &'a Loaded,
-        options: DumpOptions,
+        options: EventOptions,
         document: &'static str,
     ) -> io::Result<Self> {
-        let mut dump = Self { out, loaded, options };
-        dump.line(kind(document).into_iter().chain([("file", Value::name(&loaded.source.file))]))?;
-        Ok(dump)
+        let mut lines = Self { out, loaded, options };
+        lines.line(kind(document).into_iter().chain([("file", Value::name(&loaded.source.file))]))?;
+        Ok(lines)
     }
 
     /// Writes one line.

@@ -8,7 +8,7 @@
 use super::escape::escape;
 use super::place::chain_of;
 use super::style::{Role, Style};
-use crate::options::DumpOptions;
+use crate::options::EventOptions;
 use analysis::format::counted;
 use analysis::{Reason, call_kind, call_of, functions_of};
 use capture::{Action, Event, MarkKind, NodeId, ProcessId, Pseudo, ReallocOutcome, Sample, StringId};
@@ -16,16 +16,16 @@ use engine::Loaded;
 use std::io::{self, Write};
 
 /// Writes events, or samples, as they arrive.
-pub struct Dump<'a> {
+pub struct EventLines<'a> {
     out: &'a mut dyn Write,
     loaded: &'a Loaded,
-    options: DumpOptions,
+    options: EventOptions,
     style: Style,
 }
 
-impl<'a> Dump<'a> {
-    /// A dump of this capture.
-    pub fn new(out: &'a mut dyn Write, loaded: &'a Loaded, options: DumpOptions, style: Style) -> Self {
+impl<'a> EventLines<'a> {
+    /// Lines of this capture.
+    pub fn new(out: &'a mut dyn Write, loaded: &'a Loaded, options: EventOptions, style: Style) -> Self {
         Self { out, loaded, options, style }
     }
 
