@@ -463,6 +463,43 @@ fn other_users_are_kept_out() {
     server.stop();
 }
 
+/// Check that whoever may not look at a process although it is theirs, or although they are root, is told why.
+#[test]
+fn refusal_to_look_at_a_process_is_explained() {
+    let Some(setpriv) = installed("setpriv").filter(|_| geteuid().is_root()) else {
+        return skip("a process that may not be looked at", "this needs root and setpriv");
+    };
+    let world = World::new();
+    let tool = world.path("sysprof-memprof");
+    copy_program(product(), &tool);
+    fs::set_permissions(world.folder(), PermissionsExt::from_mode(0o777)).unwrap();
+    let attach = |powers: &[&str], pid: &str| {
+        let mut command = world.command(&setpriv);
+        command.args(powers).arg(&tool).args(["attach", pid, "-o", "no.memprof"]);
+        wait(&world, command)
+    };
+    let nobody = ["--reuid=65534", "--regid=65534", "--clear-groups"];
+    let mut sleeper = world.command(&setpriv);
+    let secret = world.path("secret");
+    copy_program(&c("not_dumpable").build(), &secret);
+    let mut sleeper = sleeper.args(nobody).arg(&secret).spawn().unwrap();
+    let pid = sleeper.id().to_string();
+    let name = Path::new("/proc").join(&pid).join("comm");
+    wait_for("the program to begin", || {
+        fs::read_to_string(&name).is_ok_and(|name| name.trim() == "is_secret")
+    });
+    let own = attach(&nobody, &pid);
+    // These others let it be read, too.
+    let few =
+        ["--bounding-set=-sys_ptrace,-perfmon,-sys_admin", "--inh-caps=-sys_ptrace,-perfmon,-sys_admin"];
+    let weak = attach(&few, &pid);
+    sleeper.kill().unwrap();
+    sleeper.wait().unwrap();
+    for (ran, why) in [(own, "is yours, but"), (weak, "has no CAP_SYS_PTRACE")] {
+        assert!(ran.code == 2 && ran.stderr.contains(why), "{}", ran.stderr);
+    }
+}
+
 /// Check that snapshots are complete captures of what was recorded until then, by command and by signal, and that a
 /// flood of signals does no harm.
 #[test]

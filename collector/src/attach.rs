@@ -40,11 +40,13 @@ pub enum Refusal {
         /// Its pid.
         pid: u32,
     },
-    /// We may not read its mappings.
-    #[error("process {pid} belongs to another user: only that user and root can attach to it")]
-    NotYours {
+    /// We may not look at it.
+    #[error("process {pid} {why}")]
+    Denied {
         /// Its pid.
         pid: u32,
+        /// Why not, and who may.
+        why: &'static str,
     },
     /// It has no agent.
     #[error(

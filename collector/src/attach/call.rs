@@ -168,7 +168,7 @@ fn is_to_have_the_agent(pid: u32) -> bool {
 /// The process, if it can be called.
 fn find(pid: u32) -> Result<Preloaded, Refusal> {
     let found = preloaded_one(pid).map_err(|error| match error.kind() {
-        io::ErrorKind::PermissionDenied => Refusal::NotYours { pid },
+        io::ErrorKind::PermissionDenied => denied(pid),
         _ => Refusal::NoProcess { pid },
     });
     let process = found?.ok_or(Refusal::NotPreloaded { pid })?;
@@ -180,6 +180,25 @@ fn find(pid: u32) -> Result<Preloaded, Refusal> {
     }
 }
 
+/// Why we may not look at a process.
+fn denied(pid: u32) -> Refusal {
+    let own = rustix::process::geteuid().as_raw();
+    let status = procfs::process::Process::new(pid.cast_signed()).and_then(|process| process.status());
+    let is_ours = status.is_ok_and(|status| [status.ruid, status.euid, status.suid] == [own; 3]);
+    let why = match own {
+        _ if is_ours => {
+            "is yours, but does not let its user look at it, as programs with privileges or secrets do (PR_SET_DUMPABLE), \
+             or a security module forbids that: only root can attach to it"
+        }
+        0 => {
+            "belongs to another user, and this root has no CAP_SYS_PTRACE, as in most containers: give it that, or \
+             attach as the process' user"
+        }
+        _ => "belongs to another user: only that user and root can attach to it",
+    };
+    Refusal::Denied { pid, why }
+}
+
 fn is_there(pid: u32) -> bool {
     Path::new("/proc").join(pid.to_string()).exists()
 }
@@ -188,7 +207,7 @@ fn is_there(pid: u32) -> bool {
 fn open(process: &Preloaded, doorbell: &Mapped) -> Result<(OwnedFd, DoorbellFile), Refusal> {
     let pid = process.pid;
     let failed = |error: io::Error| match error.kind() {
-        io::ErrorKind::PermissionDenied => Refusal::NotYours { pid },
+        io::ErrorKind::PermissionDenied => denied(pid),
         _ => Refusal::Doorbell { pid, path: doorbell.path.clone(), why: error.to_string() },
     };
     let folder = doorbell.path.parent().unwrap_or(Path::new("/"));
