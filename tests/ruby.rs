@@ -196,7 +196,7 @@ fn scribbles_cost_frames_only() {
             let (ran, capture) = recording(&ruby).args(arguments).run();
             assert_eq!((ran.code, ran.text()), (0, "survived\n"), "{ruby:?}: {}", ran.stderr);
             let row = only_row(&capture, "30003");
-            assert_eq!(scripted(&ruby, &row.value), "<main>:43", "{ruby:?}");
+            assert_eq!(scripted(&ruby, &row.value), "<main>:44", "{ruby:?}");
             let remarks = capture.info()["remarks"].to_string();
             assert!(remarks.contains("functions of the script"), "{ruby:?}: {remarks}");
         }

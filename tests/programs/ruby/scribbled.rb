@@ -6,14 +6,15 @@ LIBRARY = Fiddle.dlopen(ARGV[0])
 TYPES = [Fiddle::TYPE_VOIDP, Fiddle::TYPE_SIZE_T, Fiddle::TYPE_VOIDP, Fiddle::TYPE_SIZE_T, Fiddle::TYPE_SIZE_T].freeze
 SCRIBBLE = Fiddle::Function.new(LIBRARY["scribble"], TYPES, Fiddle::TYPE_VOID, need_gvl: true)
 RANDOM = Random.new(ARGV[1].to_i)
-# The address of this thread's own variable.
-SLOT = Fiddle::Handle::DEFAULT["ruby_current_ec"]
 FRAME = 8 * (%w[3.1 3.2].include?(RUBY_VERSION[0, 3]) ? 8 : 7)
 LINES = RUBY_VERSION < "3.2" ? 120 : 112
 
 def word(address)
   Fiddle::Pointer.new(address)[0, 8].unpack1("Q")
 end
+
+# Where the address of the context is: this thread's own variable, or where that is not exported, the thread.
+SLOT = RUBY_VERSION < "3.3" ? Fiddle::Handle::DEFAULT["ruby_current_ec"] : word(Fiddle.dlwrap(Thread.current) + 32) + 48
 
 class Row
   def self.scribble(address, words)
