@@ -149,7 +149,8 @@ fn functions_stand_between_native_frames() {
             names.iter().enumerate().filter(|(_, name)| **name == "execute_ex").map(|(at, _)| at).collect();
         let [inner, outermost] = evaluations[..] else { panic!("{php:?}: {names:?}") };
         // From 8.4, a closure's name has where it is.
-        let closure = if names.contains(&"{closure:outer():9}") { "{closure:outer():9}" } else { "{closure}" };
+        let closure =
+            if names.contains(&"{closure:outer():9}") { "{closure:outer():9}" } else { "{closure}" };
         let (key, closure) = (place("key_of"), place(closure));
         assert!(key < closure && closure < inner, "{php:?}: {names:?}");
         let calls = place("zend_call_function");
