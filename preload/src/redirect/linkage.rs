@@ -49,10 +49,17 @@ pub(crate) fn bind(handle: *mut c_void, has: fn(&CStr) -> bool) -> Option<&'stat
     unseen
 }
 
-/// True for this library, libc and the allocator: none of them should call us.
+/// True for this library, libc and the allocator: none of them should call us. And for the loader, which in older glibc
+/// (2.31 is one) exports an allocator, which it uses itself until there is another.
 fn is_left_alone(map: *mut LinkMap) -> bool {
     let of = |address: *const c_void| modules::around(address) == Some(map);
-    of(bind as *const c_void) || of(libc::getauxval as *const c_void) || of(real::malloc_address())
+    // SAFETY: has no preconditions. It is 0, in no module, if the loader was itself executed.
+    let loader = unsafe { libc::getauxval(libc::AT_BASE) };
+    let loader = core::ptr::without_provenance(loader as usize);
+    of(bind as *const c_void)
+        || of(libc::getauxval as *const c_void)
+        || of(real::malloc_address())
+        || of(loader)
 }
 
 /// Redirects the words of a module to us.
