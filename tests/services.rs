@@ -481,7 +481,7 @@ fn refusal_to_look_at_a_process_is_explained() {
     let nobody = ["--reuid=65534", "--regid=65534", "--clear-groups"];
     let mut sleeper = world.command(&setpriv);
     let secret = world.path("secret");
-    copy_program(&c("not_dumpable").build(), &secret);
+    copy_program(c("not_dumpable").build(), &secret);
     let mut sleeper = sleeper.args(nobody).arg(&secret).spawn().unwrap();
     let pid = sleeper.id().to_string();
     let name = Path::new("/proc").join(&pid).join("comm");

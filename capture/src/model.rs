@@ -93,7 +93,8 @@ pub struct Process {
     pub start_ticks: u64,
     /// True when the heap was inherited from `parent` by fork.
     pub forked: bool,
-    /// Name of the executable file without folders; `[pid = N]` where there is none.
+    /// The name by which it was started, without folders: of a link, or else of the executable; `[pid = N]` where there
+    /// is none.
     pub name: String,
     /// Path of the executable.
     pub executable: String,

@@ -68,10 +68,10 @@ pub(crate) struct RecordingOptions {
     /// mostly within a millisecond: one that uses what a destructor has destroyed has that much longer to crash.
     #[arg(help_heading = "What is recorded", long, conflicts_with_all = ["aggregate", "sample"])]
     scan_at_exit: bool,
-    /// Record only processes whose executable has a matching name: * for any characters, ? for one; may be repeated
+    /// Record only processes that have a matching name, or whose executable has: * for any characters, ? for one; may be repeated
     #[arg(help_heading = "What is recorded", long, value_name = "GLOB")]
     only: Vec<String>,
-    /// Do not record processes whose executable has a matching name; may be repeated
+    /// Do not record processes that have a matching name, or whose executable has; may be repeated
     #[arg(help_heading = "What is recorded", long, value_name = "GLOB")]
     skip: Vec<String>,
     /// What a thread does when its ring is full [default: block for run, otherwise drop]

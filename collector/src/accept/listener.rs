@@ -356,7 +356,9 @@ impl Host {
         let is_first = self.next.load(Ordering::Relaxed) == 0;
         let follows = self.rules.policy.follow || is_first;
         debug!("pid {pid} ({}) connects", info.name());
-        if !follows || !glob::is_chosen(&info.name(), &self.rules.only, &self.rules.skip) {
+        if !follows
+            || !glob::is_chosen(&[&info.name(), &info.executable_name()], &self.rules.only, &self.rules.skip)
+        {
             debug!("pid {pid} is not chosen");
             // Relaxed: read when this thread has ended.
             self.has_passed_over.store(true, Ordering::Relaxed);

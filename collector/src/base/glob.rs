@@ -27,10 +27,10 @@ pub(crate) fn matches(pattern: &str, name: &str) -> bool {
     pattern[at..].iter().all(|c| *c == '*')
 }
 
-/// Whether a program of this name is to be recorded.
-pub(crate) fn is_chosen(name: &str, only: &[String], skip: &[String]) -> bool {
-    (only.is_empty() || only.iter().any(|pattern| matches(pattern, name)))
-        && !skip.iter().any(|pattern| matches(pattern, name))
+/// Whether a program that has each of these names is to be recorded.
+pub(crate) fn is_chosen(names: &[&str], only: &[String], skip: &[String]) -> bool {
+    let is_named = |pattern: &String| names.iter().any(|name| matches(pattern, name));
+    (only.is_empty() || only.iter().any(is_named)) && !skip.iter().any(is_named)
 }
 
 #[cfg(test)]
@@ -60,9 +60,11 @@ mod tests {
     #[test]
     fn skip_wins() {
         let list = |names: &[&str]| names.iter().map(|name| name.to_string()).collect::<Vec<_>>();
-        assert!(is_chosen("sh", &[], &[]));
-        assert!(!is_chosen("sh", &list(&["cc*"]), &[]));
-        assert!(is_chosen("cc1", &list(&["cc*"]), &[]));
-        assert!(!is_chosen("cc1", &list(&["cc*"]), &list(&["*1"])));
+        assert!(is_chosen(&["sh"], &[], &[]));
+        assert!(!is_chosen(&["sh"], &list(&["cc*"]), &[]));
+        assert!(is_chosen(&["cc1"], &list(&["cc*"]), &[]));
+        assert!(!is_chosen(&["cc1"], &list(&["cc*"]), &list(&["*1"])));
+        assert!(is_chosen(&["sh", "dash"], &list(&["dash"]), &[]));
+        assert!(!is_chosen(&["sh", "dash"], &[], &list(&["dash"])));
     }
 }

@@ -66,9 +66,9 @@ pub struct Options {
     pub free_stacks: bool,
     /// Read the frames of interpreters.
     pub interpreters: bool,
-    /// Record only processes whose executable's name matches one of these globs; empty means all.
+    /// Record only processes whose name, or their executable's, matches one of these globs; empty means all.
     pub only: Vec<String>,
-    /// Do not record processes whose executable's name matches one of these globs.
+    /// Do not record processes whose name, or their executable's, matches one of these globs.
     pub skip: Vec<String>,
     /// Resolve names at the end and store them in the capture.
     pub symbolize: bool,

@@ -379,10 +379,10 @@ impl Process {
     }
 }
 
-/// Whether the user wants a program of this name.
+/// Whether the user wants a program that has the image's name, or its executable's.
 fn is_chosen(image: &Image, only: &[String], skip: &[String]) -> bool {
-    let name = image.executable.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or(&image.name);
-    glob::is_chosen(name, only, skip)
+    let executable = image.executable.rsplit('/').next().unwrap_or_default();
+    glob::is_chosen(&[&image.name, executable], only, skip)
 }
 
 #[cfg(test)]

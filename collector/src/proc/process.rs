@@ -5,14 +5,18 @@ use super::{labels, namespace};
 use crate::base::command_line;
 use procfs::process::Process;
 use rustc_hash::FxHashMap;
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::Read;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Shortest time between two looks at the threads of a process in another pid namespace.
 const PACE: Duration = Duration::from_millis(100);
+
+/// Bytes of a name that the kernel keeps.
+const KEPT: usize = 15;
 
 /// A process as it was when it connected or was first seen.
 #[derive(Clone, Debug, Default)]
@@ -25,6 +29,8 @@ pub(crate) struct Info {
     pub(crate) parent_pid: u32,
     /// Start in clock ticks since boot, which distinguishes reused pids.
     pub(crate) start_ticks: u64,
+    /// What the kernel calls it: where its executable was found, cut to 15 bytes, until it says otherwise.
+    pub(crate) comm: String,
     /// Path of the executable; empty if it could not be read.
     pub(crate) executable: PathBuf,
     /// The executable itself, whatever becomes of its path.
@@ -56,6 +62,7 @@ impl Info {
             ns_pid: if namespace::is_ours(pid) { pid } else { namespace::own(pid).unwrap_or(pid) },
             parent_pid: stat.parent_pid,
             start_ticks: stat.start_ticks,
+            comm: stat.comm().into_owned(),
             executable: std::fs::read_link(&executable).unwrap_or_default(),
             program: hold(&executable),
             root: hold_root(pid),
@@ -67,18 +74,37 @@ impl Info {
         }
     }
 
-    /// Name of the executable without its directory; `[pid = N]` if there is none.
+    /// The name by which it was started, as of a link; else that of the executable, as for a script or what has another
+    /// name by now; `[pid = N]` if there is none.
     pub(crate) fn name(&self) -> String {
-        match self.executable.file_name() {
-            Some(name) => name.to_string_lossy().trim_end_matches(" (deleted)").to_owned(),
-            None => format!("[pid = {}]", self.pid),
+        // Behind it may be what a service says of itself, and before it what a login shell is told.
+        let word =
+            self.command.first().and_then(|first| first.trim_start_matches('-').split([' ', ':']).next());
+        let started = word.and_then(|word| Path::new(word).file_name()?.to_str());
+        let is_comm = |name: &&str| {
+            !name.is_empty() && name.as_bytes().get(..KEPT).unwrap_or(name.as_bytes()) == self.comm.as_bytes()
+        };
+        if let Some(name) = started.filter(is_comm) {
+            return name.to_owned();
         }
+        match self.executable_name() {
+            name if name.is_empty() => format!("[pid = {}]", self.pid),
+            name => name,
+        }
+    }
+
+    /// The name of its executable without folders; empty if that is unknown.
+    pub(crate) fn executable_name(&self) -> String {
+        let name = self.executable.file_name().unwrap_or_default().to_string_lossy();
+        name.trim_end_matches(" (deleted)").to_owned()
     }
 }
 
 /// What `/proc/PID/stat` says of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stat {
+    /// Ends with a zero.
+    comm: [u8; KEPT + 1],
     state: u8,
     pub(crate) parent_pid: u32,
     /// Start in clock ticks since boot.
@@ -98,12 +124,21 @@ impl Stat {
     fn parse(line: &[u8]) -> Option<Stat> {
         // The name may contain anything, the rest no parenthesis.
         let name_ends = line.iter().rposition(|byte| *byte == b')')?;
+        let name_begins = line.iter().position(|byte| *byte == b'(')? + 1;
+        let mut comm = [0; KEPT + 1];
+        comm.iter_mut().take(KEPT).zip(line.get(name_begins..name_ends)?).for_each(|(to, from)| *to = *from);
         let mut fields = std::str::from_utf8(line.get(name_ends + 1..)?).ok()?.split_ascii_whitespace();
         let state = *fields.next()?.as_bytes().first()?;
         let parent_pid = fields.next()?.parse().ok()?;
         let start_ticks = fields.nth(17)?.parse().ok()?;
         let status = fields.nth(29)?.parse().ok()?;
-        Some(Stat { state, parent_pid, start_ticks, status })
+        Some(Stat { comm, state, parent_pid, start_ticks, status })
+    }
+
+    /// What the kernel calls it.
+    fn comm(&self) -> Cow<'_, str> {
+        let end = self.comm.iter().position(|byte| *byte == 0).unwrap_or(KEPT);
+        String::from_utf8_lossy(self.comm.get(..end).unwrap_or_default())
     }
 }
 
@@ -265,14 +300,42 @@ mod tests {
         assert_eq!(threads.name(pid, tid), "");
     }
 
+    /// Check that a process has the name of the link by which it was started, whatever it says of itself since, and else
+    /// that of its executable.
+    #[test]
+    fn names_are_those_of_the_start() {
+        let named = |comm: &str, executable: &str, word: &str| {
+            let [comm, word] = [comm, word].map(str::to_owned);
+            Info { pid: 7, comm, executable: executable.into(), command: vec![word], ..Info::default() }
+                .name()
+        };
+        assert_eq!(
+            named("redis-server", "/usr/bin/redis-check-rdb", "redis-server 127.0.0.1:6379"),
+            "redis-server"
+        );
+        assert_eq!(named("nginx", "/usr/sbin/nginx", "nginx: worker process"), "nginx");
+        assert_eq!(named("bash", "/usr/bin/bash (deleted)", "-bash"), "bash");
+        assert_eq!(named("sh", "/usr/bin/dash", "/bin/sh"), "sh");
+        assert_eq!(
+            named("fifteen-letters", "/bin/all", "./fifteen-letters-and-more"),
+            "fifteen-letters-and-more"
+        );
+        assert_eq!(named("tool.py", "/usr/bin/python3.11", "/usr/bin/python3"), "python3.11");
+        assert_eq!(named("MainThread", "/opt/node (deleted)", "node"), "node");
+        assert_eq!(named("sleep", "/usr/bin/sleep", "another"), "sleep");
+        assert_eq!(named("", "", ""), "[pid = 7]");
+    }
+
     /// Check that a line of the kernel's is read whatever the name of the program, and agrees with what others say.
     #[test]
     fn lines_of_any_program_are_read() {
         let rest = " Z 7 1 1 0 -1 4228364 88 0 0 0 0 0 0 0 20 0 1 0 1234 0 0 18446744073709551615 0 0 0 0 0 0 0 0 \
             0 0 0 0 17 1 0 0 0 0 0 0 0 0 0 0 0 0 256\n";
-        let expected = Stat { state: b'Z', parent_pid: 7, start_ticks: 1234, status: 256 };
-        for name in ["true", "a) R 1 1", "(", ")", ""] {
-            assert_eq!(Stat::parse(format!("5 ({name}){rest}").as_bytes()), Some(expected), "{name}");
+        for name in ["true", "a) R 1 1", "(", ")", "", "fifteen letters"] {
+            let stat = Stat::parse(format!("5 ({name}){rest}").as_bytes()).unwrap();
+            assert_eq!(stat.comm(), name);
+            let numbers = (stat.state, stat.parent_pid, stat.start_ticks, stat.status);
+            assert_eq!(numbers, (b'Z', 7, 1234, 256), "{name}");
         }
         assert_eq!(Stat::parse(b"5 (true) Z 7 1"), None);
         let (own, known) =

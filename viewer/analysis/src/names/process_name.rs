@@ -4,7 +4,7 @@ use crate::names::file_name::file_name;
 use capture::Process;
 use std::collections::{HashMap, HashSet};
 
-/// The name of a process: its executable's, or the beginning of its command; `[pid = N]` if it has neither. Process 0
+/// The name of a process: that of its start, its executable's, or its command's; `[pid = N]` if it has none. Process 0
 /// is an idle processor. Ordinary names have no brackets; kernel threads come with theirs.
 pub fn process_name(process: &Process) -> String {
     let command = process.command.first().map_or("", String::as_str);
