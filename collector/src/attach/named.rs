@@ -1,11 +1,10 @@
 //! Processes by name, as `/proc` tells.
 
+use crate::proc::process::{is_kept_as, without_deletion};
 use procfs::process::{Process, Stat};
 use std::fs;
 use std::path::Path;
 
-/// Bytes of a name that the kernel keeps.
-const KEPT: usize = 15;
 /// `PF_KTHREAD`: a thread of the kernel's own.
 const KERNEL_THREAD: u32 = 0x0020_0000;
 
@@ -37,12 +36,7 @@ fn is_called(pid: u32, name: &str) -> bool {
     comm == name
         || process.exe().is_ok_and(|path| is_name_of_file(&path))
         // The kernel has cut the name: the command's words have all of it.
-        || name.len() > KEPT && name.as_bytes().starts_with(comm.as_bytes()) && comm.len() == KEPT && has_begun_with_it()
-}
-
-/// The file's name without the kernel's mark for a deleted file: a program replaced by an update keeps its name.
-fn without_deletion(file: &str) -> &str {
-    file.strip_suffix(" (deleted)").unwrap_or(file)
+        || is_kept_as(name, &comm) && has_begun_with_it()
 }
 
 #[cfg(test)]

@@ -5,7 +5,6 @@ use super::{labels, namespace};
 use crate::base::command_line;
 use procfs::process::Process;
 use rustc_hash::FxHashMap;
-use std::borrow::Cow;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -14,9 +13,6 @@ use std::time::{Duration, Instant};
 
 /// Shortest time between two looks at the threads of a process in another pid namespace.
 const PACE: Duration = Duration::from_millis(100);
-
-/// Bytes of a name that the kernel keeps.
-const KEPT: usize = 15;
 
 /// A process as it was when it connected or was first seen.
 #[derive(Clone, Debug, Default)]
@@ -62,7 +58,7 @@ impl Info {
             ns_pid: if namespace::is_ours(pid) { pid } else { namespace::own(pid).unwrap_or(pid) },
             parent_pid: stat.parent_pid,
             start_ticks: stat.start_ticks,
-            comm: stat.comm().into_owned(),
+            comm: stat.comm,
             executable: std::fs::read_link(&executable).unwrap_or_default(),
             program: hold(&executable),
             root: hold_root(pid),
@@ -81,10 +77,7 @@ impl Info {
         let word =
             self.command.first().and_then(|first| first.trim_start_matches('-').split([' ', ':']).next());
         let started = word.and_then(|word| Path::new(word).file_name()?.to_str());
-        let is_comm = |name: &&str| {
-            !name.is_empty() && name.as_bytes().get(..KEPT).unwrap_or(name.as_bytes()) == self.comm.as_bytes()
-        };
-        if let Some(name) = started.filter(is_comm) {
+        if let Some(name) = started.filter(|name| !name.is_empty() && is_kept_as(name, &self.comm)) {
             return name.to_owned();
         }
         match self.executable_name() {
@@ -95,16 +88,25 @@ impl Info {
 
     /// The name of its executable without folders; empty if that is unknown.
     pub(crate) fn executable_name(&self) -> String {
-        let name = self.executable.file_name().unwrap_or_default().to_string_lossy();
-        name.trim_end_matches(" (deleted)").to_owned()
+        without_deletion(&self.executable.file_name().unwrap_or_default().to_string_lossy()).to_owned()
     }
 }
 
+/// True when this name is what the kernel calls a process, of which it keeps 15 bytes.
+pub(crate) fn is_kept_as(name: &str, comm: &str) -> bool {
+    name.as_bytes().get(..15).unwrap_or(name.as_bytes()) == comm.as_bytes()
+}
+
+/// The file's name without the kernel's mark for a deleted file: a program replaced by an update keeps its name.
+pub(crate) fn without_deletion(file: &str) -> &str {
+    file.strip_suffix(" (deleted)").unwrap_or(file)
+}
+
 /// What `/proc/PID/stat` says of a process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Stat {
-    /// Ends with a zero.
-    comm: [u8; KEPT + 1],
+    /// What the kernel calls it.
+    comm: String,
     state: u8,
     pub(crate) parent_pid: u32,
     /// Start in clock ticks since boot.
@@ -125,20 +127,13 @@ impl Stat {
         // The name may contain anything, the rest no parenthesis.
         let name_ends = line.iter().rposition(|byte| *byte == b')')?;
         let name_begins = line.iter().position(|byte| *byte == b'(')? + 1;
-        let mut comm = [0; KEPT + 1];
-        comm.iter_mut().take(KEPT).zip(line.get(name_begins..name_ends)?).for_each(|(to, from)| *to = *from);
+        let comm = String::from_utf8_lossy(line.get(name_begins..name_ends)?).into_owned();
         let mut fields = std::str::from_utf8(line.get(name_ends + 1..)?).ok()?.split_ascii_whitespace();
         let state = *fields.next()?.as_bytes().first()?;
         let parent_pid = fields.next()?.parse().ok()?;
         let start_ticks = fields.nth(17)?.parse().ok()?;
         let status = fields.nth(29)?.parse().ok()?;
         Some(Stat { comm, state, parent_pid, start_ticks, status })
-    }
-
-    /// What the kernel calls it.
-    fn comm(&self) -> Cow<'_, str> {
-        let end = self.comm.iter().position(|byte| *byte == 0).unwrap_or(KEPT);
-        String::from_utf8_lossy(self.comm.get(..end).unwrap_or_default())
     }
 }
 
@@ -304,26 +299,21 @@ mod tests {
     /// that of its executable.
     #[test]
     fn names_are_those_of_the_start() {
-        let named = |comm: &str, executable: &str, word: &str| {
-            let [comm, word] = [comm, word].map(str::to_owned);
-            Info { pid: 7, comm, executable: executable.into(), command: vec![word], ..Info::default() }
-                .name()
-        };
-        assert_eq!(
-            named("redis-server", "/usr/bin/redis-check-rdb", "redis-server 127.0.0.1:6379"),
-            "redis-server"
-        );
-        assert_eq!(named("nginx", "/usr/sbin/nginx", "nginx: worker process"), "nginx");
-        assert_eq!(named("bash", "/usr/bin/bash (deleted)", "-bash"), "bash");
-        assert_eq!(named("sh", "/usr/bin/dash", "/bin/sh"), "sh");
-        assert_eq!(
-            named("fifteen-letters", "/bin/all", "./fifteen-letters-and-more"),
-            "fifteen-letters-and-more"
-        );
-        assert_eq!(named("tool.py", "/usr/bin/python3.11", "/usr/bin/python3"), "python3.11");
-        assert_eq!(named("MainThread", "/opt/node (deleted)", "node"), "node");
-        assert_eq!(named("sleep", "/usr/bin/sleep", "another"), "sleep");
-        assert_eq!(named("", "", ""), "[pid = 7]");
+        for (comm, executable, word, name) in [
+            ("redis-server", "/usr/bin/redis-check-rdb", "redis-server 127.0.0.1:6379", "redis-server"),
+            ("nginx", "/usr/sbin/nginx", "nginx: worker process", "nginx"),
+            ("bash", "/usr/bin/bash (deleted)", "-bash", "bash"),
+            ("sh", "/usr/bin/dash", "/bin/sh", "sh"),
+            ("fifteen-letters", "/bin/all", "./fifteen-letters-and-more", "fifteen-letters-and-more"),
+            ("tool.py", "/usr/bin/python3.11", "/usr/bin/python3", "python3.11"),
+            ("MainThread", "/opt/node (deleted)", "node", "node"),
+            ("sleep", "/usr/bin/sleep", "another", "sleep"),
+            ("", "", "", "[pid = 7]"),
+        ] {
+            let (comm, command) = (comm.to_owned(), vec![word.to_owned()]);
+            let info = Info { pid: 7, comm, executable: executable.into(), command, ..Info::default() };
+            assert_eq!(info.name(), name);
+        }
     }
 
     /// Check that a line of the kernel's is read whatever the name of the program, and agrees with what others say.
@@ -333,7 +323,7 @@ mod tests {
             0 0 0 0 17 1 0 0 0 0 0 0 0 0 0 0 0 0 256\n";
         for name in ["true", "a) R 1 1", "(", ")", "", "fifteen letters"] {
             let stat = Stat::parse(format!("5 ({name}){rest}").as_bytes()).unwrap();
-            assert_eq!(stat.comm(), name);
+            assert_eq!(stat.comm, name);
             let numbers = (stat.state, stat.parent_pid, stat.start_ticks, stat.status);
             assert_eq!(numbers, (b'Z', 7, 1234, 256), "{name}");
         }
